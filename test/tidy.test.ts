@@ -329,3 +329,50 @@ test("documents have one title each", () => {
     expect(prose.match(/^# /gm), name).toHaveLength(1);
   }
 });
+
+/** Phrases that make comments and documents hard to read, each with the words to use instead. */
+const phrases: readonly (readonly [RegExp, string])[] = [
+  [/\bwhat\b/i, "a noun: the value, the result, the rows, …"],
+  [/\bin place of\b/i, "instead of"],
+  [/\b(go|goes|going|went) on\b/i, "continue"],
+  [/\bso many\b/i, "this many, or the number"],
+  [/\bas of\b/i, "as for, like"],
+  [/\blook(s|ed)? for\b/i, "search for, check, look up"],
+  [/\b(some|no)body\b/i, "the process, the caller, the client"],
+  [/\bneighbour|\bhonour|\bcolour|\b(recogn|quant|normal|organ)is(e|ed|es|ing)\b/i, "American spelling"],
+];
+
+/** Folders and files with other words still: to be shortened, and never to grow. */
+const unrevised = ["src/commit/", "src/encrypted-index/", "src/engine/", "src/search/", "src/segment/"];
+
+/** Comments of a source, line by line, and whole documents. */
+function proseOf(path: string, text: string): string[] {
+  if (path.endsWith(".md")) return text.replaceAll(/```[^]*?```|`[^`]*`|\]\([^)]*\)/g, "").split("\n");
+  const comment = /^\s*(?:\/\*\*?|\*|\/\/)(.*)$|\s\/\/\s(.*)$/;
+  return text.split("\n").flatMap((line) => {
+    const [, whole, behind] = comment.exec(line) ?? [];
+    return whole ?? behind ?? [];
+  });
+}
+
+test("comments and documents use plain words", () => {
+  const documents = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => ({ path: `docs/${name}`, text: readFileSync(join(root, "docs", name), "utf8") }));
+  const code = [
+    ...sources(src).map(({ path, text }) => ({ path: `src/${path}`, text })),
+    ...sources(join(root, "server", "src")).map(({ path, text }) => ({ path: `server/src/${path}`, text })),
+  ];
+  const found = [...code, ...documents]
+    .filter(({ path }) => !unrevised.some((start) => path.startsWith(start)))
+    .flatMap(({ path, text }) =>
+      proseOf(path, text).flatMap((line) =>
+        phrases
+          .filter(([phrase]) => phrase.test(line))
+          .map(
+            ([phrase, better]) => `${path}: ${phrase.exec(line)?.[0]} (better: ${better}): ${line.trim()}`,
+          ),
+      ),
+    );
+  expect(found).toEqual([]);
+});

@@ -1,4 +1,4 @@
-/** Which requests are worked on at once: the others wait, unread, so that all of them together fit into memory. */
+/** Limits concurrent requests by their bodies; others wait unread, so that all fit into memory. */
 
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { SealdexError } from "sealdex/core";
@@ -16,10 +16,13 @@ declare module "fastify" {
   }
 }
 
-/** Bodies up to this length do not wait for others to be done with theirs. */
+/** Bodies up to this length need not wait. */
 const smallBytes = 64 * 1024;
 
-/** Holds the requests of `scope` back, before their bodies are read. Refuses those that say that they are too long. */
+/**
+ * Delays the requests of `scope` before their bodies are read. Refuses bodies with too great a
+ * declared length.
+ */
 export function limitRequests(scope: Server, limits: Limits): void {
   const { bodiesBytesMax, requestsMax, longRequestsMax, waitingMax, waitMsMax } = limits;
   const bodies = new Semaphore(bodiesBytesMax, waitingMax);
@@ -28,9 +31,9 @@ export function limitRequests(scope: Server, limits: Limits): void {
   scope.addHook("preParsing", async (request, reply, payload) => {
     checkDeclaredBody(request);
     const length = longestBody(request);
-    // Clients give up on what takes minutes, and send it again: refused in time, they know when.
+    // Clients time out and retry; an early refusal tells them when.
     const untilTooLate = once(() => untilLate(reply, waitMsMax, () => tooBusy(waitMsMax)));
-    // Bytes first: a request that waits for them keeps no place among those that are worked on.
+    // Bytes first: a request that waits for them must not count as running.
     if (length > smallBytes) await enter(bodies, length, reply, untilTooLate);
     if (request.routeOptions.config.isLong !== true) await enter(short, 1, reply, untilTooLate);
     else await enter(long, 1, reply, () => untilDisconnected(reply));
@@ -39,8 +42,8 @@ export function limitRequests(scope: Server, limits: Limits): void {
 }
 
 /**
- * Gives back what was taken once the request is answered, or its client has left. `until`: makes the signal that ends its wait;
- * hardly any request waits.
+ * Acquires a share, and releases it when the request ends. `until` creates the signal that ends the
+ * wait; lazily, since waiting is rare.
  */
 async function enter(
   semaphore: Semaphore,
@@ -59,7 +62,7 @@ function once<T>(make: () => T): () => T {
 }
 
 function tooBusy(ms: number): SealdexError {
-  return new SealdexError("overloaded", `the service is busy: the request waited ${ms} ms for others`);
+  return new SealdexError("overloaded", `the service is busy: the request waited ${ms} ms`);
 }
 
 function longestBody({ headers, routeOptions: { bodyLimit } }: FastifyRequest): number {

@@ -1,6 +1,6 @@
 /**
- * The HTTP service as a fastify application: hooks, routes, documentation. It serves one client of the library, which
- * is its caller's to close; no request can say where data are stored.
+ * The HTTP service as a fastify application. It serves one client of the library, which its caller
+ * closes; requests cannot choose storage locations.
  */
 
 import type { FastifyInstance } from "fastify";
@@ -45,44 +45,51 @@ import { Trainings } from "./trainings.js";
 
 export interface AppOptions {
   readonly client: Client;
-  /** Accepted in `X-API-Key`, for everything. */
+  /** Keys accepted in `X-API-Key` for everything. */
   readonly apiKeys: readonly string[];
   /** Default: no API keys can be issued. */
   readonly issuing?: Issuing;
-  /** Keeps the keys of indexes for requests that carry none. Default: every request carries one. */
+  /** Provides index keys to requests without one. Default: every request needs a key. */
   readonly indexKey?: KeyProvider;
-  /** Names of embedding models, besides the built-in ones, that indexes may use. Default: none. */
+  /** Embedding models that indexes may use, besides the built-in ones. Default: none. */
   readonly models?: readonly string[];
-  /** What `/v1/health` reports. */
+  /** Reported by `/v1/health`. */
   readonly version: string;
   /** Default: those of `defaultLimits`. */
   readonly limits?: Partial<Limits>;
-  /** The caller's to close. Default: requests are not recorded. */
+  /** Closed by the caller. Default: no audit log. */
   readonly audit?: AuditLog;
-  /** Default: nothing is measured, and there is no `/metrics`. */
+  /** Default: no metrics, and no `/metrics`. */
   readonly metrics?: Metrics;
-  /** The storage locations that the dashboard at `/admin` shows; needs `metrics`. Default: there is no dashboard. */
+  /**
+   * Storage locations that the dashboard at `/admin` shows; needs `metrics`. Default: no dashboard.
+   */
   readonly dashboard?: readonly Location[];
-  /** Rejects if requests could not be served now, for `/v1/health/ready`. Default: they always can. */
+  /**
+   * Rejects if the service cannot serve requests, for `/v1/health/ready`. Default: always ready.
+   */
   readonly checkStorage?: () => Promise<unknown>;
   /** Default: no log. */
   readonly log?: Log;
-  /** Addresses of the proxies whose `X-Forwarded-For` names the client. Default: none, the header is ignored. */
+  /** Proxies whose `X-Forwarded-For` names the client. Default: none; the header is ignored. */
   readonly trustProxy?: string[];
-  /** Default: none, the service is this process. */
+  /** Default: a single process. */
   readonly siblings?: Siblings;
   /** Default: HTTP without TLS. */
   readonly certificates?: Certificates;
 }
 
 export interface Issuing {
-  /** Accepted in `X-API-Key`, for everything; authenticates the records of issued keys. At least 32 characters. */
+  /**
+   * Accepted in `X-API-Key` for everything; authenticates the records of issued keys. At least 32
+   * characters.
+   */
   readonly rootKey: string;
-  /** Where the records are: the configuration location. The caller's to close. */
+  /** Store of the records, in the configuration location. Closed by the caller. */
   readonly store: BlobStore;
 }
 
-/** A service that is ready to listen. */
+/** Returns a service that is ready to listen. */
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const { apiKeys, issuing, version, audit, metrics, dashboard, log, trustProxy, indexKey, certificates } =
     options;
@@ -96,8 +103,8 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   app.addHook("onRoute", (route) => {
     route.config = { ...route.config, streams: bodies.streams(route.schema?.body) };
   });
-  // Answers are ours and of the right shape: a serializer made from their schemas gives the same text, and takes 2
-  // to 8 times as long.
+  // Responses have the right shape by construction. A serializer from their schemas gives the same
+  // text in 2 to 8 times the time.
   app.setSerializerCompiler(() => (body) => JSON.stringify(body));
   app.setErrorHandler<SealdexError>(replyWithError);
   app.setNotFoundHandler(replyWithNoRoute);

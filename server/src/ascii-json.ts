@@ -1,6 +1,6 @@
 /**
- * JSON in printable ASCII, for records of one line: some programs end a line at U+0085, U+2028 or U+2029, too, and terminals obey
- * other characters that JSON need not escape.
+ * Escapes JSON to printable ASCII, for records of one line: some programs also break lines at
+ * U+0085, U+2028 and U+2029, and terminals interpret other characters that JSON may contain.
  */
 export function asciiJson(json: string): string {
   return json.replace(/[\u007f-\uffff]/g, escaped);

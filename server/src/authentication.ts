@@ -1,4 +1,4 @@
-/** Which requests of a client are served: those with a valid API key, within its scopes, indexes and rates. */
+/** Admits requests with a valid API key, within its scopes, indexes and rates. */
 
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { SealdexError } from "sealdex/core";
@@ -16,15 +16,15 @@ import { addressOf, networkOf, ownerOf } from "./request-address.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** The scopes of which a caller needs one. */
+    /** Scopes of which a caller needs one. */
     access?: readonly Scope[];
-    /** Whether requests without an API key are served, too. */
+    /** Whether the API key is optional. */
     isKeyOptional?: boolean;
     /** Whether the API key may be sent as `Authorization: Bearer`. */
     acceptsBearer?: boolean;
   }
   interface FastifyRequest {
-    /** Undefined for endpoints that need no API key. */
+    /** Undefined for endpoints without authentication. */
     caller?: Caller;
   }
 }
@@ -34,7 +34,7 @@ export interface Authentication {
   readonly issued: IssuedKeys | undefined;
 }
 
-/** Counts every request of an address, whatever its path. */
+/** Limits the requests per address, whatever their path. */
 export function limitAddresses(app: Server, limits: Limits, siblings: Siblings): void {
   const ofAddress = new RateLimit("address", limits.addressRequestsPerMinuteMax, siblings);
   app.addHook("onRequest", async ({ ip }, reply) => {
@@ -42,7 +42,7 @@ export function limitAddresses(app: Server, limits: Limits, siblings: Siblings):
   });
 }
 
-/** Checks the requests of `scope` before their bodies are read, and the index that a request names before it is used. */
+/** Checks the API key before bodies are read, and the index before it is used. */
 export function requireApiKeys(
   scope: Server,
   keys: Authentication,
@@ -64,7 +64,7 @@ export function requireApiKeys(
     await ofKey.take(caller.id, reply, "requests with this API key");
     checkScope(caller, access);
   });
-  // Not async: what follows has to be called in here.
+  // Not async: fastify must continue within this call.
   scope.addHook("onRequest", (request, _reply, done) => onBehalfOf(ownerOf(request), done));
   scope.addHook("preHandler", async (request) => {
     const { caller } = request;
@@ -74,8 +74,8 @@ export function requireApiKeys(
 }
 
 /**
- * An address that sends many invalid keys is refused with 429, and the storage is not asked for keys that it tries. Keys that
- * are known to be valid keep working for others behind the same address.
+ * Refuses an address that sends many invalid keys with 429, without asking the storage for further
+ * ones. Known valid keys keep working for others behind the same address.
  */
 function callerCheck({ fixed, issued }: Authentication, failures: RateLimit) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<Caller> => {
@@ -86,14 +86,17 @@ function callerCheck({ fixed, issued }: Authentication, failures: RateLimit) {
       const caller = fixed.callerOf(apiKey) ?? (await issued?.callerOf(apiKey, checkMayRead));
       if (caller !== undefined) return caller;
     }
-    // A client that sends no key tries none.
+    // Only requests with a key count.
     if (apiKey !== undefined) {
       if (await failures.count(networkOf(request.ip))) {
         request.log.warn({ address: request.ip }, "alarm: many invalid API keys from one address");
       }
       await checkMayRead();
     }
-    throw new SealdexError("unauthenticated", "X-API-Key: expected a valid API key");
+    throw new SealdexError(
+      "unauthenticated",
+      apiKey === undefined ? "missing API key: send it in X-API-Key" : "API key not accepted",
+    );
   };
 }
 
@@ -103,8 +106,8 @@ function apiKeyOf({ headers, routeOptions }: FastifyRequest): string | string[] 
 }
 
 /**
- * A client that tries many wrong keys on one index is refused with 429 and causes an alarm in the log. An index that is open
- * under the key of a request was opened with the right one, so its other users keep working.
+ * Refuses a client that tries many wrong keys on one index with 429, and logs a warning. A key
+ * under which the index is open keeps working.
  */
 export function limitWrongIndexKeys(
   scope: Server,

@@ -1,6 +1,7 @@
 /**
- * A file of settings: YAML, or JSON, which is YAML too. Its names are those of the variables without `SEALDEX_`, in lower case.
- * `${NAME}` in a value is the environment variable of that name. Messages never repeat a value.
+ * A file of settings in YAML (or JSON, which is YAML). Names are those of the variables without
+ * `SEALDEX_`, in lower case. `${NAME}` in a value is replaced by that environment variable.
+ * Messages never repeat a value.
  */
 
 import { type Document, LineCounter, parseDocument } from "yaml";
@@ -11,13 +12,14 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const prefix = "SEALDEX_";
 const reference = /\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}|\$\$\{/g;
 
-/** `SEALDEX_INDEX_LOCATION` as a file has it: `index_location`. */
+/** Turns `SEALDEX_INDEX_LOCATION` into `index_location`. */
 function nameInFile(variable: string): string {
   return variable.slice(prefix.length).toLowerCase();
 }
 
 /**
- * The settings of a file as variables. `path`: for messages. `variables`: those that it may set. Throws `invalid_request`.
+ * Reads the settings of a file as variables. `path` is for messages, `variables` are the known
+ * ones. Throws `invalid_request`.
  */
 export function parseConfigFile(
   text: string,
@@ -26,7 +28,8 @@ export function parseConfigFile(
   variables: readonly string[],
 ): Record<string, string> {
   const lineCounter = new LineCounter();
-  // Every value is a text, as in the environment: a key of digits alone is no number, and "off" no boolean.
+  // Every value is a string, as in the environment: a key of digits is no number, and "off" no
+  // boolean.
   const options = { schema: "failsafe", lineCounter, prettyErrors: false } as const;
   const document = parseDocument(text, options);
   const [error] = document.errors;
@@ -61,7 +64,7 @@ function contentsOf(document: Document.Parsed, path: string): Record<string, unk
   return contents as Record<string, unknown>;
 }
 
-/** A list is what the variable separates by commas, a mapping is a location. `at`: for messages. */
+/** A list becomes a comma-separated value, a mapping a location. `at` is for messages. */
 function textOf(value: unknown, at: string, environment: Environment): string {
   if (Array.isArray(value)) return value.map((entry) => scalarText(entry, at, environment)).join(",");
   if (typeof value !== "object" || value === null) return scalarText(value, at, environment);

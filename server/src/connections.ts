@@ -1,6 +1,6 @@
 /**
- * The connections of the service, of which there is a limit: one more closes one of the address that has most of them, so that no
- * address keeps others out.
+ * Limits the connections of the service: a further one closes one of the address with the most, so
+ * that no address keeps others out.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -17,7 +17,10 @@ interface Connection {
 }
 
 export function limitConnections(app: Server, connectionsMax: number): void {
-  /** Oldest first. By peer: with TLS, the socket of a request is another object than that of its connection. */
+  /**
+   * Oldest first. By peer, since with TLS the socket of a request is another object than that of
+   * its connection.
+   */
   const connections = new Map<string, Connection>();
 
   const closeOne = (newest: Connection) => {
@@ -47,7 +50,7 @@ export function limitConnections(app: Server, connectionsMax: number): void {
     connection.requests++;
     response.once("close", () => connection.requests--);
   });
-  // Node does not count them as idle, and would wait for them.
+  // Node does not count them as idle and would wait for them.
   app.addHook("preClose", async () => {
     for (const { isUnused, socket } of connections.values()) if (isUnused) socket.destroy();
   });

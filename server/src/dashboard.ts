@@ -1,4 +1,4 @@
-/** The pages of the dashboard at `/admin`: files that the build made. They ask this service, and nothing else. */
+/** The pages of the dashboard at `/admin`, from files of the build. They call only this service. */
 
 import { fileURLToPath } from "node:url";
 import fastifyStatic from "@fastify/static";
@@ -6,21 +6,23 @@ import type { FastifyError } from "fastify";
 import { replyWithNoFile } from "./error-reply.js";
 import type { Server } from "./http-server.js";
 
-/** The same folder for the sources and for what is built from them. */
+/** The same folder from the sources and from the build. */
 const root = fileURLToPath(new URL("../dist/admin", import.meta.url));
 
 export async function addDashboard(app: Server): Promise<void> {
-  // Relative, so that a proxy may serve it under a path of its own.
+  // Relative, so that a proxy may serve it under another path.
   app.get("/admin", { schema: { hide: true } }, async (_request, reply) => reply.redirect("admin/"));
   await app.register(async (pages) => {
     pages.setErrorHandler<FastifyError>(replyWithNoFile);
     pages.addHook("onSend", async (_request, reply) => void reply.headers(headers));
-    // Asked for again each time, by its ETag: the service may have been updated.
+    // Revalidated by ETag each time: the service may have been updated.
     await pages.register(fastifyStatic, { root, prefix: "/admin/", schemaHide: true, cacheControl: false });
   });
 }
 
-/** No inline script or style, no other origin, no text that becomes HTML. The keys that are typed stay in this page. */
+/**
+ * No inline scripts or styles, no other origin, no HTML from text. Typed keys stay in this page.
+ */
 const headers = {
   "Cache-Control": "no-cache",
   "Content-Security-Policy": [

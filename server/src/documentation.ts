@@ -1,4 +1,4 @@
-/** The OpenAPI document at `/v1/openapi.json`, and pages made from it at `/docs`. */
+/** The OpenAPI document at `/v1/openapi.json`, and its pages at `/docs`. */
 
 import swagger from "@fastify/swagger";
 import swaggerUi from "@fastify/swagger-ui";
@@ -29,7 +29,7 @@ export async function addDocumentation(app: Server, version: string): Promise<vo
       theme: { title: "Sealdex" },
     });
   });
-  // Relative, so that a proxy may serve it under a path of its own.
+  // Relative, so that a proxy may serve it under another path.
   app.get("/", { schema: { hide: true } }, async (_request, reply) => reply.redirect("docs"));
   app.get("/v1/docs", { schema: { hide: true } }, async (_request, reply) => reply.redirect("../docs"));
   app.get("/v1/openapi.json", { schema: { hide: true } }, async () => app.swagger());
@@ -42,7 +42,7 @@ To begin: choose **Authorize** and enter an API key, one of \`SEALDEX_API_KEYS\`
 \`POST /v1/vectors/upsert\`; search with \`POST /v1/vectors/query\`. The service does not keep index keys: an index whose
 key is lost cannot be opened.`;
 
-/** The pages run their own scripts and ask this service, nothing else. Styles are set by their scripts too. */
+/** The pages run their own scripts, which also set styles, and call only this service. */
 const contentSecurityPolicy = {
   "default-src": "'none'",
   "script-src": "'self'",

@@ -1,4 +1,4 @@
-/** Every error as an answer: its status, its code in `X-Error-Code`, and what is wrong. */
+/** Turns every error into a response: status, code in `X-Error-Code`, detail. */
 
 import type { Socket } from "node:net";
 import { STATUS_CODES } from "node:http";
@@ -7,8 +7,8 @@ import { type ErrorCode, SealdexError } from "sealdex/core";
 import { encodeError, encodePlainError, invalid, mediaType, statusOfCode } from "sealdex/wire";
 
 /**
- * After how many seconds a request may succeed. Models load in seconds from disk, and in minutes from the network. What is
- * refused by a rate says so itself.
+ * Seconds for `Retry-After`. Models load in seconds from disk, and in minutes from the network.
+ * Rate limits set their own.
  */
 const retryAfterSeconds = new Map<ErrorCode, number>([
   ["model_loading", 2],
@@ -18,7 +18,10 @@ const retryAfterSeconds = new Map<ErrorCode, number>([
 
 type Thrown = FastifyError | SealdexError;
 
-/** Details of server errors. Messages of the library name stored objects and system codes; those are for the log. */
+/**
+ * Details of server errors. The library's messages name stored objects and system codes, which
+ * belong in the log.
+ */
 const serverFaults = new Map<ErrorCode, string>([
   ["corrupt", "stored data was modified or is damaged"],
   ["missing_object", "stored data is missing"],
@@ -29,7 +32,7 @@ const serverFaults = new Map<ErrorCode, string>([
 
 export function replyWithError(thrown: Thrown, request: FastifyRequest, reply: FastifyReply) {
   const [error, status] = translate(thrown);
-  // Nobody reads the answer to a request that its client gave up; the log line of the request says so.
+  // The client has disconnected; the log line of the request says so.
   if (status >= 500 && error.code !== "overloaded" && !isGone(request, reply)) {
     request.log.error({ fault: faultOf(thrown) }, "request failed");
   }
@@ -43,7 +46,10 @@ function bodyFor({ headers }: FastifyRequest) {
   return headers.accept?.includes(mediaType) === true ? encodeError : encodePlainError;
 }
 
-/** The methods of a route without parameters. A path with a `:` would be read as the pattern of a route, and need not be one. */
+/**
+ * The methods of a route without parameters. Fastify would take a path with a `:` for a pattern,
+ * which may be invalid.
+ */
 function methodsOf(path: string, server: FastifyInstance): string[] {
   if (path.includes(":")) return [];
   return ["GET", "POST", "DELETE"].filter((method) => server.hasRoute({ method, url: path }));
@@ -61,20 +67,22 @@ export function replyWithNoRoute(request: FastifyRequest, reply: FastifyReply) {
   return replyWithError(error, request, reply);
 }
 
-/** Below paths of files, whatever is wrong with a path: there is no such file. */
+/** For paths of files: any problem with the path means that there is no such file. */
 export function replyWithNoFile(thrown: FastifyError, request: FastifyRequest, reply: FastifyReply) {
   const isOfClient = thrown.statusCode !== undefined && thrown.statusCode < 500;
   return isOfClient ? replyWithNoRoute(request, reply) : replyWithError(thrown, request, reply);
 }
 
-/** For URLs that cannot be decoded: no hook runs for them. */
+/** For URLs that cannot be decoded, for which no hook runs. */
 export function replyToBadUrl(_error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   reply.header("X-Request-Id", request.id);
-  const error = new SealdexError("not_found", "the path is not a valid one: expected percent-encoded UTF-8");
+  const error = new SealdexError("not_found", "the path is not percent-encoded UTF-8");
   void replyWithError(error, request, reply);
 }
 
-/** For bytes that are not HTTP, and clients that are too slow: there is no request, only a connection. */
+/**
+ * For bytes that are not HTTP, and clients that are too slow: there is a connection but no request.
+ */
 export function replyToParserError(error: ConnectionError, socket: Socket): void {
   if (error.code !== "ECONNRESET" && socket.writable) {
     const [status, detail] = parserFault(error.code);
@@ -102,7 +110,7 @@ function parserFault(code: string): [number, string] {
   }
 }
 
-/** What to answer. Only the framework's own errors may choose a status and show their message. */
+/** Only the framework's own errors may set a status and show their message. */
 function translate(thrown: Thrown): [SealdexError, number] {
   if (thrown instanceof SealdexError) {
     const status = statusOfCode(thrown.code);
@@ -121,10 +129,12 @@ function translate(thrown: Thrown): [SealdexError, number] {
 }
 
 function fault(code: ErrorCode): SealdexError {
-  return new SealdexError(code, `${serverFaults.get(code) ?? "the service failed"}; its log says more`);
+  return new SealdexError(code, `${serverFaults.get(code) ?? "the service failed"}; see its log`);
 }
 
-/** What the log may know of an error: messages of foreign errors may quote values, so they are left out. */
+/**
+ * The loggable part of an error: messages of foreign errors may quote values, so they are dropped.
+ */
 function faultOf(error: Thrown): object {
   const { name, code, message, stack = "", cause } = error;
   const own = error instanceof SealdexError;

@@ -1,6 +1,7 @@
 /**
- * Access tokens for Google Cloud KMS: of the service account of the machine or pod, from Google's metadata server, or of the one
- * whose key file the environment names (RFC 7523). One token for each call: a service asks once per opening of an index.
+ * Access tokens for Google Cloud KMS: for the service account of the machine or pod, from Google's
+ * metadata server, or for the one whose key file the environment names (RFC 7523). One token per
+ * call, since a service calls once per opening of an index.
  */
 
 import { createPrivateKey, sign } from "node:crypto";
@@ -21,7 +22,10 @@ interface ServiceAccount {
   readonly token_uri: string;
 }
 
-/** Returns what gets a token. That throws `forbidden` if there is no such account, else `storage_unavailable`. */
+/**
+ * Returns a function that gets a token. It throws `forbidden` without such an account, otherwise
+ * `storage_unavailable`.
+ */
 export function googleTokens(
   environment: Readonly<Record<string, string | undefined>>,
 ): () => Promise<string> {

@@ -1,4 +1,4 @@
-/** The HTTP server that the service's routes are added to: time-outs, parser errors, log, request ids. */
+/** The HTTP server of the service: time-outs, parser errors, log, request ids. */
 
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, Server as NodeServer, ServerResponse } from "node:http";
@@ -16,19 +16,19 @@ import { replyToBadUrl, replyToParserError } from "./error-reply.js";
 import type { Limits } from "./limits.js";
 import { shapeError } from "./shape-error.js";
 
-/** Takes the log, one line of JSON per request: its method, route, status and time. */
+/** Receives the log, one line of JSON per request: method, route, status and time. */
 export interface Log {
   write(line: string): void;
 }
 
-/** The longest body of requests that have no vectors, filters or ids. */
+/** Longest body of requests without vectors, filters or ids. */
 const smallBodyBytesMax = 64 * 1024;
-/** How often the server looks for clients that take too long to send, at least. */
+/** Longest interval between two checks for stalled clients. */
 const stalledCheckMs = 1000;
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Why the request failed, as the codes of `SealdexError` have it. */
+    /** Error code of a failed request. */
     failureCode?: string;
   }
 }
@@ -36,7 +36,7 @@ declare module "fastify" {
 export interface ServerOptions {
   readonly limits: Limits;
   readonly log: Log | undefined;
-  /** Addresses of the proxies whose `X-Forwarded-For` names the client. */
+  /** Proxies whose `X-Forwarded-For` names the client. */
   readonly trustProxy: string[] | undefined;
   /** Undefined: HTTP without TLS. */
   readonly certificates: Certificates | undefined;
@@ -54,20 +54,20 @@ export function newServer({ limits, log, trustProxy = [], certificates }: Server
     trustProxy: trustProxy.length > 0 ? trustProxy : false,
     requestTimeout: requestMsMax,
     http: timeouts,
-    // The types tell HTTP and HTTPS apart; nothing here does.
+    // Only the types distinguish HTTP from HTTPS.
     ...(tls && ({ https: tls } as object)),
     schemaErrorFormatter: shapeError,
-    // What arrives on open connections while the service stops is still served.
+    // Requests on open connections are still served while the service stops.
     return503OnClosing: false,
     frameworkErrors: replyToBadUrl,
     clientErrorHandler: replyToParserError,
     genReqId: ({ headers }) => requestId(headers["x-request-id"]),
-    // Fastify's own lines would hold URLs and headers; ours is written by a hook below.
+    // Fastify's log lines contain URLs and headers; a hook below writes ours.
     logController: new LogController({ disableRequestLogging: true }),
     ...(log !== undefined && { logger: { level: "info", stream: log } }),
   };
   const server = fastify(options).withTypeProvider<TypeBoxTypeProvider>();
-  // Node would answer those that it does not know by itself.
+  // Node would respond itself to unknown expectations.
   server.server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
     server.server.emit("request", request, response);
   });
@@ -84,13 +84,15 @@ export function newServer({ limits, log, trustProxy = [], certificates }: Server
     reply.raw.setTimeout(stalledMsMax);
   });
   server.addHook("onRequest", async (request, reply) => {
-    // Not onResponse, which is not called for a client that left before it was answered.
+    // Not onResponse, which is not called if the client disconnected.
     reply.raw.once("close", () => logRequest(request, reply));
   });
   return server;
 }
 
-/** The caller's own id, if it has one that is fit for logs: so that requests are found in the logs of a proxy, too. */
+/**
+ * Uses the caller's id if it is fit for logs, so that requests can be found in the logs of a proxy.
+ */
 function requestId(given: unknown): string {
   return typeof given === "string" && /^[\w-]{8,64}$/.test(given) ? given : randomUUID();
 }
@@ -106,5 +108,4 @@ function logRequest({ method, routeOptions, failureCode, log }: FastifyRequest, 
   log.info({ ...fields, ...(aborted ? { aborted } : { status: reply.statusCode }) }, "request");
 }
 
-/** What routes are added to. */
 export type Server = ReturnType<typeof newServer>;

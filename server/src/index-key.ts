@@ -1,4 +1,4 @@
-/** `SEALDEX_INDEX_KEY`: which key provider keeps the keys of indexes. Messages never repeat its value. */
+/** `SEALDEX_INDEX_KEY`: the key provider of index keys. Messages never repeat its value. */
 
 import {
   awsKmsKey,
@@ -27,8 +27,9 @@ const kinds: Readonly<Record<string, (rest: string, environment: Environment) =>
 };
 
 /**
- * `file:./index.key`, `passphrase-file:./passphrase`, `aws-kms:<key ARN>`, `google-kms:<resource name>`, or
- * `vault:https://<host>/<mount>/<key>`. Credentials are those of the environment. Throws `invalid_request`.
+ * `file:./index.key`, `passphrase-file:./passphrase`, `aws-kms:<key ARN>`, `google-kms:<resource
+ * name>`, or `vault:https://<host>/<mount>/<key>`. Credentials come from the environment. Throws
+ * `invalid_request`.
  */
 export function parseIndexKeyProvider(reference: string, environment: Environment): KeyProvider {
   try {
@@ -36,7 +37,7 @@ export function parseIndexKeyProvider(reference: string, environment: Environmen
     if (Object.hasOwn(kinds, kind)) return kinds[kind](rest, environment);
     throw invalid(`expected ${Object.keys(kinds).join(":, ")}: and which key`);
   } catch (error) {
-    // Of another error, such as that of a broken percent-encoding, the message may quote the value.
+    // The message of another error, for example for invalid percent-encoding, may quote the value.
     throw invalid(
       `${variable}: ${error instanceof SealdexError ? error.message : "expected a valid reference"}`,
     );
@@ -47,7 +48,7 @@ function readPassphrase(path: string): string {
   return readTextFile(path).replace(/[\r\n]+$/, "");
 }
 
-/** `?endpoint=https://…` of a regional or private endpoint. */
+/** `?endpoint=https://…` for a regional or private endpoint. */
 function googleProvider(reference: string, environment: Environment): KeyProvider {
   const [name, query = ""] = reference.split("?");
   const { endpoint, ...others } = Object.fromEntries(new URLSearchParams(query));

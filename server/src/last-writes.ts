@@ -1,10 +1,10 @@
-/** When each index was last written to through this process, as far as it remembers. */
+/** Times of the last write to each index through this process. */
 
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { addressIn } from "sealdex/wire";
 import type { Server } from "./http-server.js";
 
-/** A name and a time take about 400 bytes. */
+/** An entry takes about 400 bytes. */
 const namesMax = 10_000;
 
 const writing = new Set([
@@ -20,12 +20,12 @@ export class LastWrites {
   /** By index name, oldest first: milliseconds since 1970. */
   readonly #times = new Map<string, number>();
 
-  /** Undefined if it was not written to since the process was started, or the process has forgotten it. */
+  /** Undefined without a write since the start of the process, or if it was forgotten. */
   of(indexName: string): number | undefined {
     return this.#times.get(indexName);
   }
 
-  /** Records what the requests of `scope` write from now on. */
+  /** Notes the writes of requests of `scope`. */
   record(scope: Server): void {
     scope.addHook("onResponse", async ({ routeOptions, body }: FastifyRequest, reply: FastifyReply) => {
       const { indexName } = addressIn(body);

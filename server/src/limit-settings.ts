@@ -1,16 +1,16 @@
-/** The environment variables that set limits. */
+/** Environment variables of limits. */
 
 import { invalid } from "sealdex/wire";
 import { defaultLimits, type Limits } from "./limits.js";
 
 interface LimitSetting {
-  /** Of the variable. */
+  /** Name of the variable. */
   readonly name: string;
   readonly min: number;
   readonly max: number;
-  /** As the README has it. */
+  /** As in the README. */
   readonly meaning: string;
-  /** As the README has it, if it depends on the machine. */
+  /** As in the README, if it depends on the machine. */
   readonly byDefault?: string;
 }
 
@@ -38,7 +38,6 @@ const count = (name: string, meaning: string): LimitSetting => ({
   meaning: `${meaning}.`,
 });
 
-/** By limit. */
 export const limitSettings: Readonly<Record<keyof Limits, LimitSetting>> = {
   bodyBytesMax: bytes(
     "SEALDEX_BODY_BYTES_MAX",
@@ -55,13 +54,13 @@ export const limitSettings: Readonly<Record<keyof Limits, LimitSetting>> = {
   bodiesBytesMax: bytes(
     "SEALDEX_BODIES_BYTES_MAX",
     1024,
-    "Bodies of more than 64 KiB under way at once",
+    "Total bytes of bodies above 64 KiB in progress",
     "512 MiB, at most a quarter of the heap",
   ),
-  requestsMax: count("SEALDEX_REQUESTS_MAX", "Requests worked on at once"),
+  requestsMax: count("SEALDEX_REQUESTS_MAX", "Concurrent requests"),
   longRequestsMax: count(
     "SEALDEX_LONG_REQUESTS_MAX",
-    "Trainings, compactions and renewals of data keys at once",
+    "Concurrent trainings, compactions and renewals of data keys",
   ),
   resultBytesMax: bytes("SEALDEX_RESULT_BYTES_MAX", 1024, "Results of one request, in memory"),
   resultsBytesMax: bytes(
@@ -90,10 +89,10 @@ export const limitSettings: Readonly<Record<keyof Limits, LimitSetting>> = {
     "SEALDEX_WRONG_INDEX_KEYS_PER_MINUTE_MAX",
     "Wrong index keys per minute that one client may send for one index",
   ),
-  waitingMax: count("SEALDEX_WAITING_MAX", "Requests that wait for others to be done"),
+  waitingMax: count("SEALDEX_WAITING_MAX", "Waiting requests"),
   waitMsMax: milliseconds(
     "SEALDEX_WAIT_MS_MAX",
-    "How long a request may wait for others before it is refused, but for trainings, compactions and renewals of data keys",
+    "Maximum queueing time before a 503, except for training, compaction and renewals of data keys",
   ),
   eventLoopDelayMsMax: milliseconds(
     "SEALDEX_EVENT_LOOP_DELAY_MS_MAX",
@@ -112,7 +111,7 @@ export const limitSettings: Readonly<Record<keyof Limits, LimitSetting>> = {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The limits that are set. Throws `invalid_request`. An empty variable counts as unset. */
+/** Returns the limits that are set. Throws `invalid_request`. An empty variable counts as unset. */
 export function readLimitSettings(environment: Environment): Partial<Limits> {
   const set = Object.entries(limitSettings).flatMap(([limit, setting]) => {
     const text = environment[setting.name];

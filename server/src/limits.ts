@@ -1,57 +1,60 @@
-/** What one request, and all of them together, may take of the service. */
+/** Limits of one request, and of all together. */
 
 import { getHeapStatistics } from "node:v8";
 
 export interface Limits {
-  /** The longest body of an upsert. */
+  /** Longest body of an upsert. */
   readonly bodyBytesMax: number;
-  /** Items of an upsert, and ids of other requests. */
+  /** Items per upsert, and ids per other request. */
   readonly itemsMax: number;
-  /** The longest body of what else has vectors, filters or ids. */
+  /** Longest body of other requests with vectors, filters or ids. */
   readonly queryBytesMax: number;
-  /** Bodies that are received and worked on at once, in bytes. */
+  /** Total bytes of bodies in progress. */
   readonly bodiesBytesMax: number;
-  /** Requests that are worked on at once. */
+  /** Concurrent requests. */
   readonly requestsMax: number;
-  /** Trainings, compactions and renewals of data keys at once. */
+  /** Concurrent trainings, compactions and renewals of data keys. */
   readonly longRequestsMax: number;
-  /** What the results of one request may take in memory, and all large results together, in bytes. */
+  /** Memory for the results of one request, and for all large results together, in bytes. */
   readonly resultBytesMax: number;
   readonly resultsBytesMax: number;
-  /** How long a request that only reads may be worked on. */
+  /** Time limit of a read-only request. */
   readonly workMsMax: number;
-  /** How long a client may stop reading its answer. */
+  /** How long a client may stop reading its response. */
   readonly stalledMsMax: number;
   /** How long a client may take to send the headers of a request. */
   readonly headersMsMax: number;
-  /** How long a client may take to send a request, its body included. */
+  /** How long a client may take to send a whole request. */
   readonly requestMsMax: number;
   /** Requests per minute with one API key, and from one address. */
   readonly keyRequestsPerMinuteMax: number;
   readonly addressRequestsPerMinuteMax: number;
   /** Invalid API keys per minute from one address. */
   readonly failedKeysPerMinuteMax: number;
-  /** Wrong index keys per minute that one client may send for one index. */
+  /** Wrong index keys per minute from one client for one index. */
   readonly wrongIndexKeysPerMinuteMax: number;
-  /** Requests that wait for others to be done. */
+  /** Waiting requests. */
   readonly waitingMax: number;
-  /** How long a request may wait for others to be done, trainings, compactions and renewals excepted. */
+  /** Longest wait of a request, except for training, compaction and renewals. */
   readonly waitMsMax: number;
-  /** The mean delay of the event loop in the last second, beyond which requests are refused. */
+  /** Mean delay of the event loop in the last second, beyond which requests are refused. */
   readonly eventLoopDelayMsMax: number;
-  /** The heap in use, beyond which requests are refused, in bytes. */
+  /** Heap in use in bytes, beyond which requests are refused. */
   readonly heapBytesMax: number;
-  /** Indexes that are kept open between requests. */
+  /** Indexes kept open between requests. */
   readonly openIndexesMax: number;
-  /** How long an index stays open that no request is for. */
+  /** How long an unused index stays open. */
   readonly idleIndexMsMax: number;
-  /** Connections open at a time; a further one closes one of the address that has most. */
+  /** Open connections; a further one closes one of the address with the most. */
   readonly connectionsMax: number;
 }
 
 const { ["heap_size_limit"]: heapSizeLimit } = getHeapStatistics();
 const resultBytesMax = 64 * 1024 * 1024;
-/** Of the heap: metadata take up to twice the bytes that they arrive in, and two of the longest bodies are worked on at once. */
+/**
+ * Relative to the heap: metadata take up to twice their bytes, and two of the longest bodies may be
+ * in progress.
+ */
 const bodyBytesMax = Math.min(256 * 1024 * 1024, Math.floor(heapSizeLimit / 8));
 
 export const defaultLimits: Limits = {
@@ -62,7 +65,7 @@ export const defaultLimits: Limits = {
   requestsMax: 128,
   longRequestsMax: 2,
   resultBytesMax,
-  // Of the heap, since results are objects and texts there; the rest is for requests that are worked on.
+  // Relative to the heap, which holds results; the rest is for running requests.
   resultsBytesMax: Math.max(resultBytesMax, heapSizeLimit / 8),
   workMsMax: 60_000,
   stalledMsMax: 30_000,

@@ -1,18 +1,21 @@
-/** The figures that the dashboard draws, out of the registry that `/metrics` shows. All count since the process was started. */
+/**
+ * The figures of the dashboard, from the registry behind `/metrics`. All count from the start of
+ * the process.
+ */
 
 import type { Metrics } from "./metrics.js";
 
 interface Sample {
   readonly labels: Readonly<Partial<Record<string, string | number>>>;
   readonly value: number;
-  /** Of a part of a histogram: its name ends in `_bucket`, `_sum` or `_count`. */
+  /** The part of a histogram: ends in `_bucket`, `_sum` or `_count`. */
   readonly metricName?: string;
 }
 
 export interface Histogram {
   readonly count: number;
   readonly sumSeconds: number;
-  /** Upper limits of the buckets in seconds, ascending, and how many were at most so long. */
+  /** Upper limits of the buckets in seconds, ascending, and cumulative counts. */
   readonly seconds: number[];
   readonly counts: number[];
 }
@@ -42,12 +45,12 @@ export class LiveFigures {
     return new LiveFigures(new Map(metrics.map(({ name, values }) => [name, values])));
   }
 
-  /** Of a metric without labels; 0 if there is none. */
+  /** The value of a metric without labels; 0 if there is none. */
   value(name: string): number {
     return this.#of(name).at(0)?.value ?? 0;
   }
 
-  /** Of all samples together. */
+  /** The sum of all samples. */
   total(name: string, isCounted: (labels: Sample["labels"]) => boolean = () => true): number {
     return this.#of(name).reduce((sum, { labels, value }) => (isCounted(labels) ? sum + value : sum), 0);
   }

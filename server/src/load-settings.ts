@@ -1,4 +1,4 @@
-/** The settings of a command: those of a file, and over them those of the environment. */
+/** Settings of a command: those of a file, overridden by those of the environment. */
 
 import { unknownName } from "sealdex/wire";
 import { parseConfigFile } from "./config-file.js";
@@ -8,10 +8,10 @@ import { readTextFile } from "./text-file.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Which file has settings. */
+/** Names the file of settings. */
 const fileVariable = "SEALDEX_CONFIG";
 
-/** `path`: of the file. Default: `SEALDEX_CONFIG`; none. Throws `invalid_request`. */
+/** `path`: of the file. Default: `SEALDEX_CONFIG`, or no file. Throws `invalid_request`. */
 export function loadSettings(environment: Environment, path?: string): Settings {
   const file = path ?? environment[fileVariable];
   if (!file) return readSettings(environment);
@@ -21,7 +21,10 @@ export function loadSettings(environment: Environment, path?: string): Settings 
   return readSettings({ ...inFile, ...Object.fromEntries(inEnvironment) });
 }
 
-/** What to say of each variable that looks like a setting and is none. Orchestrators add some, so they are not refused. */
+/**
+ * A warning for each variable that looks like a setting and is none. Orchestrators add some, so
+ * they are no error.
+ */
 export function unknownVariables(environment: Environment): string[] {
   const known = variables.map(({ name }) => name);
   return Object.keys(environment)

@@ -1,17 +1,17 @@
-/** Whether the storage locations respond. */
+/** Checks whether the storage locations respond. */
 
 import { type BlobStore, SealdexError } from "sealdex/core";
 import { sharedFor } from "./shared-for.js";
 
-/** How often a location is asked at most, however many ask about it. */
+/** Shortest interval between two checks of a location. */
 const checkMs = 1000;
-/** How long a location may take to respond. */
+/** Time limit of a location's response. */
 const responseMsMax = 5000;
 
 export interface Location {
   /** `index`, `config` or `anchor`. */
   readonly name: string;
-  /** What it is, such as `redis`; never its address, which may hold a password. */
+  /** The kind of location, for example `redis`; never its address, which may contain a password. */
   readonly kind: string;
   readonly store: BlobStore;
 }
@@ -19,13 +19,13 @@ export interface Location {
 export interface LocationHealth {
   readonly name: string;
   readonly kind: string;
-  /** How long it took to respond, or to fail. */
+  /** Milliseconds until it responded or failed. */
   readonly ms: number;
-  /** Why it does not respond. Absent if it does. */
+  /** The error code; absent if it responds. */
   readonly code?: string;
 }
 
-/** Asks all locations, at the same time. Never rejects. */
+/** Checks all locations at once. Never rejects. */
 export function healthOf(locations: readonly Location[]): () => Promise<LocationHealth[]> {
   return sharedFor(checkMs, () => Promise.all(locations.map(check)));
 }
@@ -34,7 +34,7 @@ async function check({ name, kind, store }: Location): Promise<LocationHealth> {
   const startedAt = performance.now();
   const elapsed = () => Math.round(1000 * (performance.now() - startedAt)) / 1000;
   try {
-    // Nothing has this name: whether the storage answers is all that is asked.
+    // No blob has this name: the read only checks that storage responds.
     await store.read("ready", { offset: 0, length: 0 }, { signal: AbortSignal.timeout(responseMsMax) });
     return { name, kind, ms: elapsed() };
   } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * Storage locations as text: a URL, or JSON with the library's fields. What a location holds may be secret, so no
- * message repeats any of it.
+ * Storage locations as text: a URL, or JSON with the library's fields. Locations may contain secrets, so
+ * messages do not repeat them.
  *
  *     memory:
  *     file:./data                               file:///var/lib/sealdex
@@ -30,7 +30,7 @@ const fields = [
   "allowEviction",
 ];
 
-/** `variable`: where the text comes from, for messages. Throws `invalid_request`. */
+/** `variable` names the setting in messages. Throws `invalid_request`. */
 export function parseLocation(text: string, variable: string): StorageLocation {
   const location = tryParse(text);
   if (location === undefined) {
@@ -47,12 +47,13 @@ function tryParse(text: string): StorageLocation | undefined {
   try {
     return text.startsWith("{") ? parseJson(text) : parseUrl(text);
   } catch {
-    // Of broken JSON, percent-encoding or file URLs; the error may quote the text, so it is not kept as a cause.
+    // Invalid JSON, percent-encoding or file URL; the error may quote the text, so it is not kept
+    // as a cause.
     return undefined;
   }
 }
 
-/** Names are accepted as the library spells them and with underscores, as the HTTP interface would. */
+/** Accepts the library's names, and the same with underscores, as over HTTP. */
 function parseJson(text: string): StorageLocation | undefined {
   const entries = Object.entries(JSON.parse(text) as Record<string, unknown>).map(
     ([name, value]) =>
@@ -68,7 +69,7 @@ function parseJson(text: string): StorageLocation | undefined {
     : undefined;
 }
 
-/** Texts too, since all values of a file of settings are texts. */
+/** Also as text, since all values of a file of settings are texts. */
 function isSwitch(value: unknown): boolean {
   return typeof value === "boolean" || value === "true" || value === "false";
 }
@@ -95,7 +96,7 @@ function parseUrl(text: string): StorageLocation | undefined {
   }
 }
 
-/** Not a URL as the standard has it, if it names several nodes of a cluster. */
+/** Several nodes of a cluster make it no URL by the standard. */
 function parseRedis(text: string): StorageLocation | undefined {
   const [connectionString, query = ""] = text.split(/\?(.*)/s);
   const options = new URLSearchParams(query);
@@ -112,7 +113,7 @@ function parseRedis(text: string): StorageLocation | undefined {
   };
 }
 
-/** A relative path is relative to the working directory. */
+/** Relative to the working directory. */
 function parseFile(text: string): StorageLocation | undefined {
   if (text.startsWith("file://")) return { location: "local", path: fileURLToPath(text) };
   const path = text.slice("file:".length);
@@ -136,6 +137,6 @@ function parseBucket(location: "s3" | "gcs", url: URL): StorageLocation | undefi
     }),
   };
   if (location === "s3") return { location, ...bucket };
-  // The library refuses a bucket of Google without keys, and says so.
+  // The library refuses a bucket of Google without keys.
   return { location, accessKey: undefined, secretKey: undefined, ...bucket };
 }

@@ -1,15 +1,15 @@
-/** Where the log goes: standard output, a few lines at a time. */
+/** Writes the log to standard output, a few lines at a time. */
 
 import { destination } from "pino";
 import { asciiJson } from "./ascii-json.js";
 
-/** Lines wait for others, so that not each costs a system call: for so many bytes, and for so long. */
+/** Lines are collected up to this size or time, so that not each costs a system call. */
 const bytesMin = 4096;
 const waitMsMax = 100;
-/** What nobody reads: beyond it, lines are left out. */
+/** Beyond this amount of unread output, lines are dropped. */
 const unreadBytesMax = 8 * 1024 * 1024;
 
-/** What is left to write is written when the process exits. */
+/** Pending lines are written when the process exits. */
 export function openLog(): { write(line: string): void } {
   const output = destination({
     dest: process.stdout.fd,

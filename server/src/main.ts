@@ -45,7 +45,7 @@ addTransferCommands(program, settings);
 try {
   await program.parseAsync();
 } catch (error) {
-  // Failures caused by the operator get one line; anything else is a bug of the service and shows its stack.
+  // Failures caused by the operator print one line; anything else is a bug and shows its stack.
   const isExpected =
     error instanceof SealdexError || (typeof error === "object" && error !== null && "syscall" in error);
   if (!isExpected) throw error;

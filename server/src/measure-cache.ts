@@ -1,4 +1,4 @@
-/** Measures the memory of the client that the service serves: opened blocks and kernels. */
+/** Measures the memory of the service's client: cache and kernels. */
 
 import type { EmbeddedClient } from "sealdex/core";
 import type { Metrics } from "./metrics.js";

@@ -1,4 +1,4 @@
-/** Measures all requests of the service, and what it has open. */
+/** Measures requests, open indexes and connections. */
 
 import type { Server } from "./http-server.js";
 import type { Metrics } from "./metrics.js";

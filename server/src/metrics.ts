@@ -1,4 +1,4 @@
-/** What the service counts and measures, as Prometheus text. No label holds a name of an index, an id or a key. */
+/** Metrics as Prometheus text. No label contains an index name, id or key. */
 
 import {
   AggregatorRegistry,
@@ -13,7 +13,7 @@ import {
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { BlobStore } from "sealdex/core";
 
-/** From half a millisecond, below which warm queries are, to training. */
+/** From half a millisecond, the time of warm queries, to trainings. */
 const requestSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60];
 const storageSeconds = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 10];
 
@@ -76,13 +76,13 @@ export class Metrics {
     collectDefaultMetrics({ register: this.registry });
   }
 
-  /** Of this process and of `others`, added up. */
+  /** The sum of this process and `others`. */
   async text(others: readonly MetricValues[] = []): Promise<string> {
     if (others.length === 0) return this.registry.metrics();
     return AggregatorRegistry.aggregate([await this.values(), ...others]).metrics();
   }
 
-  /** Those of this process, to be sent to another one. */
+  /** The values of this process, for another one. */
   values(): Promise<MetricValues> {
     return this.registry.getMetricsAsJSON();
   }
@@ -91,7 +91,7 @@ export class Metrics {
     this.#underWay.inc();
   }
 
-  /** `code`: why the request failed, if it did. */
+  /** Records a finished request. */
   end({ method, routeOptions, failureCode }: FastifyRequest, reply: FastifyReply): void {
     const route = routeOptions.url ?? "none";
     const status = reply.raw.writableFinished ? reply.statusCode : 0;
@@ -101,12 +101,12 @@ export class Metrics {
     if (failureCode !== undefined) this.#errors.inc({ code: failureCode });
   }
 
-  /** `ms`: how long a training took. */
+  /** `ms`: duration of a training. */
   trained(result: "done" | "failed", ms: number): void {
     this.#trainingSeconds.observe({ result }, ms / 1000);
   }
 
-  /** A gauge that is read when the metrics are. `aggregator`: what several processes have together. */
+  /** A gauge that is read on demand. `aggregator` combines the values of several processes. */
   gauge(name: string, help: string, read: () => number, aggregator: "sum" | "min" = "sum"): void {
     const gauge: Gauge = new Gauge({
       name,
@@ -117,7 +117,7 @@ export class Metrics {
     });
   }
 
-  /** A counter that something else keeps, read when the metrics are. */
+  /** A counter that is kept elsewhere and read on demand. */
   counter(name: string, help: string, read: () => number): void {
     const counter: Counter = new Counter({
       name,
@@ -130,7 +130,7 @@ export class Metrics {
     });
   }
 
-  /** The same store, whose calls are measured. `location`: `index`, `config` or `anchor`. */
+  /** Wraps a store to measure its calls. `location`: `index`, `config` or `anchor`. */
   measured(store: BlobStore, location: string): BlobStore {
     const run = async <T>(
       operation: string,

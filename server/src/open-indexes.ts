@@ -1,11 +1,12 @@
 /**
- * Indexes kept open between requests, so that each need not read and unseal the index record again.
+ * Indexes kept open between requests, so that each need not read the index record again.
  *
- * An index is found by its name together with its key, so a wrong key is never answered from here. One that another
- * process deleted, or created again under the same name, answers `not_found`: it is then closed and opened again.
+ * An index is found by its name and key, so a wrong key is never served from here. If another
+ * process deleted it, or created it again under the same name, it answers `not_found`: it is then
+ * closed and opened again.
  *
- * The request that opens an index takes the state that was read for that; any other one, also if it came while the index was
- * being opened, looks for a newer one.
+ * The request that opens an index uses the state that was read for it; any other, even one that
+ * waited for the opening, checks for a newer one.
  */
 
 import { createHmac, randomBytes } from "node:crypto";
@@ -21,7 +22,7 @@ interface Address {
   readonly indexKey: string;
 }
 
-/** How many indexes are kept open; and for how long their keys stay in memory when nothing is asked of them. */
+/** Number of open indexes, and how long the key of an unused one stays in memory. */
 type OpenLimits = Pick<Limits, "openIndexesMax" | "idleIndexMsMax">;
 
 export interface Described {
@@ -49,7 +50,7 @@ export class OpenIndexes {
     this.#sweeping = setInterval(() => this.#sweep(Date.now() - idleIndexMsMax), sweepMs).unref();
   }
 
-  /** Runs `work` on the index, opening it if need be. Throws as `loadIndex` and as `work` do. */
+  /** Runs `work` on the index, and opens it if needed. Throws like `loadIndex` and `work`. */
   async use<T>(address: Address, work: (index: VectorIndex) => Promise<T>): Promise<T> {
     const fingerprint = this.#fingerprint(address);
     const known = this.#open.get(fingerprint);
@@ -81,12 +82,14 @@ export class OpenIndexes {
     }
   }
 
-  /** Whether the index is open under this key, or is being opened. */
+  /** Whether the index is open, or being opened, under this key. */
   isOpen(address: Address): boolean {
     return this.#open.has(this.#fingerprint(address));
   }
 
-  /** Rotates the key and forgets the index under its old one. Throws as `VectorIndex.rotateKey` does. */
+  /**
+   * Rotates the key and closes the index under its old one. Throws like `VectorIndex.rotateKey`.
+   */
   async rotateKey(address: Address, newKey: string): Promise<void> {
     try {
       await this.use(address, (index) => index.rotateKey(newKey));
@@ -128,7 +131,7 @@ export class OpenIndexes {
     }
   }
 
-  /** Keyed, so that a dump of memory does not tell which keys were tried. */
+  /** Keyed, so that a memory dump does not reveal which keys were tried. */
   #fingerprint({ indexName, indexKey }: Address): string {
     return createHmac("sha256", this.#fingerprintKey).update(`${indexKey}${indexName}`).digest("base64");
   }

@@ -1,11 +1,11 @@
-/** Ids of items in the order of fields of their metadata. */
+/** Ids of items ordered by metadata fields. */
 
 import type { ListItemsOptions } from "sealdex/core";
 import type { ResultSettings, ServedIndex } from "sealdex/wire";
 
 const pageItemsMax = 10_000;
 
-/** At most `limit`. Default: all, which the service's limits of a request bound. */
+/** At most `limit`. Default: all, within the limits of a request. */
 export async function idsInOrder(
   index: ServedIndex,
   listing: ListItemsOptions,

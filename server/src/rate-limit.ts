@@ -1,4 +1,6 @@
-/** Limits per minute: of requests, or of failures, per API key, address or whatever else identifies a client. */
+/**
+ * Limits per minute for requests or failures, by API key, address or another identity of a client.
+ */
 
 import type { FastifyReply } from "fastify";
 import { RateLimiterMemory, type RateLimiterRes } from "rate-limiter-flexible";
@@ -13,7 +15,10 @@ export class RateLimit {
   readonly #topic: string;
   readonly #siblings: Siblings;
 
-  /** `max`: how many per minute and client, of all processes together. Infinity: no limit. `name`: the same in all of them. */
+  /**
+   * `max`: per minute and client, for all processes together; Infinity: no limit. `name`: equal in
+   * all processes.
+   */
   constructor(name: string, max: number, siblings: Siblings) {
     this.#max = max;
     this.#topic = `limit ${name}`;
@@ -26,8 +31,8 @@ export class RateLimit {
   }
 
   /**
-   * Counts one, even beyond the limit. Whether this is the first beyond it in this minute, which is worth an alarm; with several
-   * processes, one of the first.
+   * Counts one, even beyond the limit. True for the first beyond it in a minute, to be logged; with
+   * several processes, for one of the first.
    */
   async count(client: string): Promise<boolean> {
     if (this.#max === Infinity) return false;
@@ -55,7 +60,7 @@ export class RateLimit {
 
   async #add(client: string): Promise<RateLimiterRes> {
     const state = await this.#limiter.penalty(client);
-    // Beyond the limit, how far is of no interest: a flood is not passed on.
+    // Excess requests are not relayed, so that a flood is not passed on.
     if (state.consumedPoints <= this.#max + 1) this.#siblings.tell(this.#topic, client);
     return state;
   }

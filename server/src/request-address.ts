@@ -1,17 +1,17 @@
-/** Who makes a request, and what it is about. */
+/** The client and the index of a request. */
 
 import { isIPv6 } from "node:net";
 import type { FastifyRequest } from "fastify";
 import { addressIn } from "sealdex/wire";
 
-/** On whose behalf a request is worked on: what there is, is shared among these. */
+/** The owner of a request, for fair sharing of limits. */
 export function ownerOf({ caller, ip }: FastifyRequest): string {
   return caller?.id ?? networkOf(ip);
 }
 
 /**
- * What limits per address count: an IPv4 address, or the 64 bits of an IPv6 address that are given to one customer, who has all
- * addresses that begin with them.
+ * The identity for limits per address: an IPv4 address, or the first 64 bits of an IPv6 address,
+ * which belong to one customer.
  */
 export function networkOf(address: string): string {
   const [, ipv4] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? [];
@@ -26,7 +26,7 @@ export function networkOf(address: string): string {
     .join(":")}::/64`;
 }
 
-/** The index that a request is about, and the key that it sends for it: in its body, or in its path and a header. */
+/** The index of a request and its key, from the body, or from the path and a header. */
 export function addressOf({ body, params, headers }: FastifyRequest): ReturnType<typeof addressIn> {
   const { indexName, indexKey } = addressIn(body);
   const { name } = (params ?? {}) as { readonly name?: string };

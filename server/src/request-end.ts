@@ -1,4 +1,4 @@
-/** The end of a request: when it is answered, when its client has left, when it takes too long. */
+/** Detects the end of a request: its response, a disconnected client, a time limit. */
 
 import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
@@ -6,7 +6,7 @@ import { SealdexError } from "sealdex/core";
 
 const atEnd = new WeakMap<ServerResponse, (() => void)[]>();
 
-/** Calls `work` once the answer was sent or the connection is closed, at once if that is so already. */
+/** Calls `work` once the response was sent or the connection is closed, immediately if it is. */
 export function whenEnded({ raw }: FastifyReply, work: () => void): void {
   if (raw.closed) return work();
   const known = atEnd.get(raw);
@@ -21,12 +21,15 @@ export function whenEnded({ raw }: FastifyReply, work: () => void): void {
   });
 }
 
-/** Aborts when the connection closes before the answer was sent. */
+/** Aborts when the connection closes before the response was sent. */
 export function untilDisconnected(reply: FastifyReply): AbortSignal {
   return untilGivenUp(reply).signal;
 }
 
-/** As `untilDisconnected`, and after `msMax` milliseconds with `too_large`, unless the answer is sent by then. */
+/**
+ * Like `untilDisconnected`, and after `msMax` milliseconds with `too_large`, unless the response is
+ * sent by then.
+ */
 export function untilTooLong(reply: FastifyReply, msMax: number): AbortSignal {
   return untilLate(reply, msMax, () => {
     const detail = `request: it was not done within ${msMax} ms; ask for less at a time`;
@@ -34,7 +37,10 @@ export function untilTooLong(reply: FastifyReply, msMax: number): AbortSignal {
   });
 }
 
-/** As `untilDisconnected`, and after `msMax` milliseconds with what `fault` returns, unless the answer is sent by then. */
+/**
+ * Like `untilDisconnected`, and after `msMax` milliseconds with the result of `fault`, unless the
+ * response is sent by then.
+ */
 export function untilLate(reply: FastifyReply, msMax: number, fault: () => SealdexError): AbortSignal {
   const controller = untilGivenUp(reply);
   const timer = setTimeout(() => controller.abort(fault()), msMax);

@@ -1,4 +1,4 @@
-/** Results of requests: how much of them is in memory, and how they are sent. */
+/** Limits the memory of results, and sends them. */
 
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
@@ -9,19 +9,19 @@ import { Semaphore } from "./semaphore.js";
 import { ownerOf } from "./request-address.js";
 import { untilDisconnected, untilTooLong, whenEnded } from "./request-end.js";
 
-/** Results up to this size do not wait for others to be sent. */
+/** Results up to this size need not wait. */
 const smallBytes = 256 * 1024;
-/** Text that is sent at a time. */
+/** Characters per write. */
 const pieceCharacters = 64 * 1024;
 
-/** What limits a request that reads. */
+/** Limits of a request that reads. */
 export interface ReadLimits extends ResultSettings {
   readonly signal: AbortSignal;
   /** Awaited with the bytes of results before they are created. */
   reserveBytes(bytes: number): Promise<void>;
 }
 
-/** Makes the limits of each request that reads; the bytes of all large results have one limit together. */
+/** Creates the limits of each reading request; the bytes of all large results share one limit. */
 export function readLimits(limits: Limits): (reply: FastifyReply) => ReadLimits {
   const large = new Semaphore(limits.resultsBytesMax, limits.waitingMax);
   return (reply) => ({
@@ -33,8 +33,8 @@ export function readLimits(limits: Limits): (reply: FastifyReply) => ReadLimits 
 }
 
 /**
- * Counts the bytes of one request's results before they are created: it waits until there is room for large ones, and
- * throws `too_large` beyond `bytesMax`. `semaphore`: of the bytes of all large results.
+ * Counts the bytes of one request's results before they are created: waits for room for large ones,
+ * and throws `too_large` beyond `bytesMax`. `semaphore` limits the bytes of all large results.
  */
 function resultBudget(reply: FastifyReply, semaphore: Semaphore, bytesMax: number) {
   let total = 0;
@@ -54,7 +54,7 @@ function resultBudget(reply: FastifyReply, semaphore: Semaphore, bytesMax: numbe
   };
 }
 
-/** Sends JSON text: at once if it is short, else piece by piece, as fast as the client reads. */
+/** Sends JSON text: at once if it is short, otherwise in pieces, as fast as the client reads. */
 export function sendJson(reply: FastifyReply, texts: Iterable<string>): FastifyReply {
   reply.type("application/json; charset=utf-8");
   const pieces = joined(texts)[Symbol.iterator]();

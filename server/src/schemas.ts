@@ -1,8 +1,9 @@
 /**
- * The shapes of all bodies: what a request must look like before it is decoded, and what the OpenAPI document says.
+ * Shapes of all bodies, for validation and for the OpenAPI document.
  *
- * Names are the wire's. A property that is not known is refused, as an ignored filter would show what it was meant to
- * hide; null counts as left out. What values mean (dimensions, keys, filters) is checked by the library.
+ * Names are the wire's. Unknown properties are refused, since an ignored filter would return items
+ * that the caller meant to exclude; null counts as absent. The library checks values (dimensions,
+ * keys, filters).
  */
 
 import type { Metadata } from "sealdex/core";
@@ -24,9 +25,9 @@ import {
 import { orderFields } from "./schemas/order.js";
 import { textIndex, wordFields, wordResults } from "./schemas/words.js";
 
-/** Of a text to search for, in characters: as much as the contents of an item can be. */
+/** Characters of a text to search for: as many as the contents of an item. */
 const queryTextLengthMax = 1024 * 1024;
-/** Names of fields, each of them once or twice. */
+/** Limit of field names, for each of them once or twice. */
 export const fieldsMax = 16;
 export const metric = oneOf("euclidean", "cosine", "squared_euclidean");
 export const indexType = oneOf("ivfflat", "ivf", "ivfpq");
@@ -34,10 +35,7 @@ export const vector = Type.Array(Type.Number());
 const queryVectors = Type.Array(Type.Number(), { maxItems: dimensionMax });
 const queryBatch = Type.Array(vector, { maxItems: queriesMax });
 export const metadata = Type.Unsafe<Metadata>({ type: "object", additionalProperties: true });
-export const filters = optional(
-  metadata,
-  "Only items whose metadata match: MongoDB's operators and dotted paths.",
-);
+export const filters = optional(metadata, "Only matching items: MongoDB's operators and dotted paths.");
 export const filter = optional(metadata, "The same as `filters`; giving both is an error.");
 export const address = {
   index_name: Type.String({ description: "1 to 128 bytes of UTF-8.", examples: ["articles"] }),
@@ -45,31 +43,30 @@ export const address = {
 };
 
 const namespaceOf = (what: string) => optional(Type.String({ maxLength: 512 }), what);
-/** Of what reads, changes and deletes. */
-export const namespace = namespaceOf("Only items of this namespace. Default: of all, and those in none.");
-
-const dimension = optional(
-  Type.Integer(),
-  "Default, and for 0: the embedding model's, or the first vector's.",
+/** For reads, changes and deletes. */
+export const namespace = namespaceOf(
+  "Only items of this namespace. Default: all items, in namespaces or not.",
 );
+
+const dimension = optional(Type.Integer(), "Default (and 0): the embedding model's, or the first vector's.");
 
 const indexConfig = closed({
   type: oneOf("ivfflat", "ivf", "ivfpq", "ivfsq"),
   dimension,
-  n_lists: optional(Type.Integer(), "Inverted lists that training aims at. Default 1024."),
+  n_lists: optional(Type.Integer(), "Target number of inverted lists. Default 1024."),
   precision: optional(
     oneOf("float32", "float16", "int8"),
-    "Of the vectors that `ivfflat` stores: below `float32` they are rounded when they are stored. Default: `float32`.",
+    "Precision of the vectors of `ivfflat`. Vectors below `float32` are rounded once. Default: `float32`.",
   ),
   spilling: optional(
     Type.Boolean(),
-    "Of `ivfflat`: whether each row is found in a second list, too, once training finds that it pays. Default: true.",
+    "For `ivfflat`: whether training may assign rows to second lists. Default: true.",
   ),
   pq_dim: optional(Type.Integer(), "Required for `ivfpq`. Must divide the dimension."),
   pq_bits: optional(Type.Integer(), "Required for `ivfpq`. 1 to 16."),
   sq_bits: optional(
     Type.Integer({ minimum: 1, maximum: 32 }),
-    "Of `ivfsq`, which is stored as `ivfflat`: with 32 bits.",
+    "For `ivfsq`, which is stored as `ivfflat` with 32 bits.",
   ),
 });
 
@@ -80,28 +77,30 @@ const contents = (description: string, limits: { readonly maxLength?: number } =
 const item = closed({
   id: Type.String({ description: "1 to 512 bytes of UTF-8." }),
   vector: optional(vector, "May be omitted if the index has an embedding model and contents are present."),
-  contents: contents("A text, or an image for an embedding model that knows images."),
+  contents: contents("A text, or an image if the embedding model supports images."),
   keep: optional(
     Type.Union([Type.Boolean(), Type.String()]),
-    "What is stored as contents in place of an image: `true` the image as a `data:` URL, or a text. Default: nothing.",
+    "Contents to store for an image: `true` for the image as a `data:` URL, or a text. Default: none.",
   ),
   metadata: optional(metadata),
   expires_at: optional(
     Type.String({ maxLength: 40 }),
-    "From this time on, ISO 8601 with a zone, the item is hidden; compaction removes it. Default: never.",
+    "Time from which the item is hidden, ISO 8601 with a zone; compaction removes it. Default: never.",
   ),
 });
-export const expiresAt = Type.Optional(Type.String({ description: "With metadata, of items that expire." }));
+export const expiresAt = Type.Optional(
+  Type.String({ description: "Returned with metadata, for items that expire." }),
+);
 
 export const itemName = {
   id: Type.String(),
-  namespace: Type.Optional(Type.String({ description: "If the item is in one." })),
+  namespace: Type.Optional(Type.String({ description: "Absent outside namespaces." })),
 };
 
 export const match = Type.Object({
   ...itemName,
   distance: Type.Optional(Type.Number()),
-  score: Type.Optional(Type.Number({ description: "Of `rerank` and `query_text`: larger is better." })),
+  score: Type.Optional(Type.Number({ description: "For `rerank` and `query_text`: larger is better." })),
   ...wordResults,
   metadata: Type.Optional(metadata),
   expires_at: expiresAt,
@@ -115,11 +114,11 @@ export const createIndex = post("indexes", "Creates an encrypted index.", done, 
   metric: optional(metric, "Default: `euclidean`."),
   storage_precision: optional(oneOf("float32"), "Of stored vectors."),
   ...unsupported("metadata_schema", "text_fields", "bm25_k1", "bm25_b"),
-  embedding_model: optional(Type.String(), "Makes vectors of texts. `default` is built in."),
+  embedding_model: optional(Type.String(), "Embeds texts. `default` is built in."),
   text_index: textIndex,
 });
 
-export const deleteIndex = post("indexes", "Deletes an index and everything in it.", done, address);
+export const deleteIndex = post("indexes", "Deletes an index and all its data.", done, address);
 
 export const trainIndex = post("indexes", "Clusters the items into inverted lists.", done, {
   ...address,
@@ -136,21 +135,21 @@ export const rotateKey = post(
 
 export const reencrypt = post(
   "indexes",
-  "Draws new data keys and seals everything that is stored again under them. Answers when it is done.",
+  "Draws new data keys and seals all stored objects again under them. Responds when it is done.",
   done,
   address,
 );
 
 export const anchor = post(
   "indexes",
-  "A token that names the present state of an index. With an older token: that the index descends from it, or 500.",
+  "Returns a token for the present state of an index. With an older token, checks that the index descends from it; otherwise 500.",
   Type.Object({ anchor: Type.String() }),
   { ...address, anchor: optional(Type.String({ maxLength: 200 })) },
 );
 
 export const compactIndex = post(
   "indexes",
-  "Merges segments, without what was deleted or replaced, so that queries read less.",
+  "Merges segments and drops deleted and replaced items, so that queries read less.",
   done,
   address,
 );
@@ -165,15 +164,12 @@ export const listIndexes = {
   response: answers(Type.Object({ indexes: Type.Array(Type.String()) })),
 };
 
-/** What a query can say besides what it is compared with. */
+/** Options of a query besides its vectors or contents. */
 export const queryOptions = {
-  top_k: optional(
-    Type.Integer(),
-    "Default 100. 0 to 10,000; more is answered with all items, if there are not more than that.",
-  ),
+  top_k: optional(Type.Integer(), "Default 100. 0 to 10,000, or more if the index has no more items."),
   recall: optional(
     Type.Union([Type.Number(), oneOf("exact")]),
-    "The recall that is needed, 0.8 to 0.999 or `exact`, in place of n_probes and greedy.",
+    "Recall, 0.8 to 0.999 or `exact`; excludes n_probes and greedy.",
   ),
   n_probes: optional(Type.Integer(), "Inverted lists to probe. Default 0: chosen by the service."),
   greedy: optional(Type.Boolean(), "Higher recall, slower. Default false."),
@@ -194,12 +190,12 @@ const found = Type.Object({
 
 export const query = post(
   "vectors",
-  "The nearest neighbours of one or more vectors, or of a text, ascending by distance. With `order_by`, items by metadata alone.",
+  "The nearest neighbors of one or more vectors, or of a text, ascending by distance. With `order_by`, ordered items.",
   Type.Object({
     results: Type.Union([Type.Array(found), Type.Array(Type.Array(found))], {
       description: "Flat for one vector or a text; for a 2D array one list per vector, in request order.",
     }),
-    cursor: Type.Optional(Type.String({ description: "Of a query with order_by, for the next page." })),
+    cursor: Type.Optional(Type.String({ description: "Cursor of the next page, with order_by." })),
   }),
   {
     ...address,
@@ -230,7 +226,7 @@ export const upserted = Type.Object({
 });
 
 export const upsertOptions = {
-  namespace: namespaceOf("The items become part of this namespace. Default: of none."),
+  namespace: namespaceOf("Namespace of the items. Default: none."),
   delete_filter: optional(
     metadata,
     "Items that match and are not among these are deleted in the same commit: the chunks of a document are replaced at once.",
@@ -241,7 +237,7 @@ export const upsertOptions = {
   ),
   skip_unchanged: optional(
     Type.Boolean(),
-    "Items that are stored already with equal contents, metadata and vector are left as they are. Default false.",
+    "Skip items already stored with equal contents, metadata and vector. Default false.",
   ),
 };
 
@@ -253,7 +249,7 @@ export const upsert = post("vectors", "Stores items, replacing those with the sa
 
 export const updateItems = post(
   "vectors",
-  "Changes the metadata of items by id, by filter, or of all of them; vectors and contents stay.",
+  "Changes the metadata of items by id, by filter, or of all of them, without vectors and contents.",
   Type.Object({ ...done.properties, matched: Type.Integer(), updated: Type.Integer() }),
   {
     ...address,
@@ -261,13 +257,13 @@ export const updateItems = post(
     namespace,
     filters,
     filter,
-    update_all: optional(Type.Boolean(), "`true` updates everything; a filter that does is refused."),
+    update_all: optional(
+      Type.Boolean(),
+      "`true` updates all items; a filter that matches everything is refused.",
+    ),
     metadata: optional(metadata, "Top-level fields to set; the others stay."),
     unset: optional(Type.Array(Type.String(), { maxItems: 1000 }), "Names of top-level fields to remove."),
-    replace: optional(
-      Type.Boolean(),
-      "Whether `metadata` is all that an item has afterwards. Default false.",
-    ),
+    replace: optional(Type.Boolean(), "Whether `metadata` replaces all fields. Default false."),
   },
 );
 
@@ -277,7 +273,10 @@ export const deleteItems = post("vectors", "Deletes items by id, by filter, by b
   namespace,
   filters,
   filter,
-  delete_all: optional(Type.Boolean(), "`true` deletes everything; a filter that does is refused."),
+  delete_all: optional(
+    Type.Boolean(),
+    "`true` deletes all items; a filter that matches everything is refused.",
+  ),
 });
 
 export const countItems = post(

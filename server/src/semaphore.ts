@@ -1,7 +1,8 @@
 /**
- * A limit on what is in progress at once, in any unit. Whoever has some of it already may take no more than is left, as in
- * Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches" (1998): half of it alone, a third next to
- * another, and so on. So there is some left for whoever comes next. Of those who wait, who has least goes first.
+ * Limits concurrent use of a resource, in any unit. An owner that has some may take no more than is
+ * left, as in Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet
+ * switches" (1998): half of it alone, a third next to another, and so on, so that some is left for
+ * others. Waiting owners with the least go first.
  */
 
 import { SealdexError } from "sealdex/core";
@@ -17,7 +18,7 @@ export class Semaphore {
   readonly #capacity: number;
   readonly #waitingMax: number;
   #taken = 0;
-  /** By owner, of those who have some. */
+  /** By owner, for those with a share. */
   readonly #takenBy = new Map<string, number>();
   readonly #waiting: Waiting[] = [];
 
@@ -26,15 +27,18 @@ export class Semaphore {
     this.#waitingMax = waitingMax;
   }
 
-  /** Takes `weight` if `owner` may have it now and nobody waits; returns a function that gives it back. More than the capacity counts as all of it. */
+  /**
+   * Takes `weight` if `owner` may have it now and no request waits; returns a function that releases
+   * it. A weight above the capacity counts as all of it.
+   */
   tryAcquire(owner: string, weight: number): (() => void) | undefined {
     const share = this.#shareOf(weight);
     return this.#waiting.length === 0 && this.#mayTake(owner, share) ? this.#take(owner, share) : undefined;
   }
 
   /**
-   * As `tryAcquire`, once that is so. Rejects with the signal's reason if that aborts first, and with `overloaded` if too many
-   * wait and no other owner has more that do.
+   * Like `tryAcquire`, but waits. Rejects with the signal's reason if it aborts first, and with
+   * `overloaded` if too many requests wait and no other owner has more of them.
    */
   async acquire(owner: string, weight: number, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
@@ -85,7 +89,7 @@ export class Semaphore {
         },
         refuse: () => {
           end();
-          reject(new SealdexError("overloaded", "the service has too many requests to work on"));
+          reject(new SealdexError("overloaded", "the service has too many waiting requests"));
         },
       };
       signal.addEventListener("abort", leave, { once: true });
@@ -95,7 +99,7 @@ export class Semaphore {
     });
   }
 
-  /** The newest of the owner of whom most wait. */
+  /** The newest request of the owner with the most waiting ones. */
   #newestOfMost(): Waiting {
     const counts = new Map<string, number>();
     for (const { owner } of this.#waiting) counts.set(owner, (counts.get(owner) ?? 0) + 1);
@@ -105,7 +109,8 @@ export class Semaphore {
 
   #admit(): void {
     for (;;) {
-      // The owners who have least first, each with what has waited longest. What is too large for what is left is waited for.
+      // Owners with the least first, each with its oldest request. A request that is too large for
+      // the rest blocks the queue.
       const firsts = new Map<string, Waiting>();
       for (const waiting of this.#waiting) if (!firsts.has(waiting.owner)) firsts.set(waiting.owner, waiting);
       const own = ({ owner }: Waiting) => this.#takenBy.get(owner) ?? 0;

@@ -1,14 +1,15 @@
 /**
- * The key of the service: with it, requests need not carry index keys. A request without `index_key` means the indexes whose key
- * the service's key provider keeps.
+ * The service's own index key: requests without `index_key` then use the service's key provider.
  */
 
 import { type Client, generateKey, type IndexKey, type KeyProvider, SealdexError } from "sealdex/core";
 import type { Server } from "./http-server.js";
 
-/** Fills in `index_key` where a request has none, and returns a client that takes that for the provider. */
+/**
+ * Fills in `index_key` for requests without one, and returns a client that maps it to the provider.
+ */
 export function useServiceKey(scope: Server, client: Client, provider: KeyProvider): Client {
-  // Random, so that no request can be meant by it that has a key of its own.
+  // Random, so that it cannot equal the key of any request.
   const standIn = generateKey();
   const indexKey = blamingService(provider);
   scope.addHook("preValidation", async ({ body }) => {
@@ -29,7 +30,10 @@ export function useServiceKey(scope: Server, client: Client, provider: KeyProvid
   };
 }
 
-/** A provider that is missing its key, or refuses the service, is no fault of a request: 404 and 403 would say that it is. */
+/**
+ * A provider that lacks its key, or refuses the service, is no fault of a request: 404 and 403
+ * would blame it.
+ */
 function blamingService(provider: KeyProvider): KeyProvider {
   const asked = async (answer: Promise<Uint8Array>): Promise<Uint8Array> => {
     try {

@@ -1,4 +1,7 @@
-/** Settings of the service, from the environment. Messages name the variable and never repeat its value. */
+/**
+ * Settings of the service, from the environment. Messages name the variable and never repeat its
+ * value.
+ */
 
 import { isIP } from "node:net";
 import type { KeyProvider, ModelOptions, StorageLocation } from "sealdex/core";
@@ -15,45 +18,45 @@ export interface Settings {
   readonly indexLocation: StorageLocation;
   readonly configLocation?: StorageLocation;
   readonly anchorLocation?: StorageLocation;
-  /** Accepted in addition to the keys that are issued, for everything. */
+  /** Accepted for everything, besides issued keys. */
   readonly apiKeys: readonly string[];
-  /** Authenticates the records of issued API keys, and is itself accepted for everything. */
+  /** Authenticates the records of issued API keys, and is accepted for everything. */
   readonly rootKey?: string;
-  /** Keeps the keys of indexes for requests that carry none. */
+  /** Provides index keys to requests without one. */
   readonly indexKey?: KeyProvider;
   /** Addresses or networks of the proxies whose `X-Forwarded-For` names the client. */
   readonly trustProxy: readonly string[];
-  /** Where the audit log is written. Undefined: there is none. */
+  /** Folder of the audit log. Undefined: no audit log. */
   readonly auditFolder?: string;
   /** Undefined: HTTP without TLS. */
   readonly tls?: CertificateFiles;
-  /** How many processes serve the port. */
+  /** Number of processes that serve the port. */
   readonly processes: number;
-  /** Whether there is a dashboard at `/admin`. */
+  /** Whether to serve the dashboard at `/admin`. */
   readonly dashboard: boolean;
   readonly automaticTraining: boolean;
-  /** How old what is read may be, in milliseconds. */
+  /** Maximum staleness of reads, in milliseconds. */
   readonly maxStalenessMs: number;
-  /** How long what was replaced is kept for readers in other processes, in milliseconds. */
+  /** How long replaced objects are kept for readers in other processes, in milliseconds. */
   readonly retentionMs: number;
   readonly oblivious: boolean;
   readonly storageTimeoutMs: number;
   readonly models: ModelOptions;
-  /** Those that are set; the others have their defaults. */
+  /** Only the limits that are set. */
   readonly limits: Partial<Limits>;
 }
 
-/** Reads the settings when a command needs them: `generate-key` needs none. Throws `invalid_request`. */
+/** Reads the settings on demand: `generate-key` needs none. Throws `invalid_request`. */
 export type ReadSettings = () => Settings;
 
 const defaultPort = "8000";
-/** Of an API key: shorter ones can be guessed over the network. `generate-key` makes keys of 64. */
+/** Shorter API keys can be guessed over the network. `generate-key` makes keys of 64. */
 const apiKeyLengthMin = 16;
-/** Of the root key: what it authenticates can be attacked by trying out root keys, without asking the service. */
+/** Longer than an API key, since the records that it authenticates can be attacked offline. */
 const rootKeyLengthMin = 32;
 
 const processesMax = 128;
-/** A quarter of it has to be enough for one attempt. */
+/** A quarter of it must suffice for one attempt. */
 const storageTimeoutMsMin = 1000;
 const retentionMsMax = 15 * 60 * 1000;
 

@@ -1,10 +1,12 @@
-/** What the validator of shapes found, as a SealdexError: the location in the body, what was expected, what was received. */
+/**
+ * Turns a validation error into a SealdexError with the place, the expected and the received value.
+ */
 
 import type { FastifySchemaValidationError } from "fastify";
 import { SealdexError } from "sealdex/core";
 import { unknownName } from "sealdex/wire";
 
-/** `errors`: of Ajv, with `verbose` set. `at`: the pointer to what was validated, if it was a part of the body. */
+/** `errors`: of Ajv with `verbose`. `at`: pointer to the validated part of the body. */
 export function shapeError(
   errors: readonly FastifySchemaValidationError[],
   part: string,
@@ -15,14 +17,14 @@ export function shapeError(
   const missing = keyword === "required" ? `/${String(params.missingProperty)}` : "";
   const place = placeOf(at + instancePath + missing) || part;
   if (isUnsupported(error)) {
-    return new SealdexError("not_supported", `${place}: this service does not support it; leave it out`);
+    return new SealdexError("not_supported", `${place}: not supported by this service; omit it`);
   }
   return new SealdexError("invalid_request", `${place}: ${describeFault(error)}`);
 }
 
 /**
- * Whether `a` lies further into the data. Of the errors of a union the furthest is of the branch that fits best: of
- * `[[1, 2], [3, null]]` it is the null, not that the first entry is no number.
+ * Whether `a` is deeper in the data. The deepest error of a union belongs to the branch that fits
+ * best: in `[[1, 2], [3, null]]` the null, instead of the first entry, which is no number.
  */
 function isFurther(a: FastifySchemaValidationError, b: FastifySchemaValidationError): boolean {
   const [pathA, pathB] = [a.instancePath.split("/"), b.instancePath.split("/")];
@@ -30,13 +32,13 @@ function isFurther(a: FastifySchemaValidationError, b: FastifySchemaValidationEr
   return Number(pathA.at(-1)) > Number(pathB.at(-1));
 }
 
-/** Whether this is about a property that only null is accepted for. */
+/** Whether the error is about a property that accepts only null. */
 function isUnsupported(error: FastifySchemaValidationError): boolean {
   const { parentSchema } = error as { readonly parentSchema?: { type?: unknown; deprecated?: unknown } };
   return parentSchema?.type === "null" && parentSchema.deprecated === true;
 }
 
-/** `/items/3/id` as `items[3].id`. */
+/** Turns `/items/3/id` into `items[3].id`. */
 function placeOf(pointer: string): string {
   return pointer
     .split("/")

@@ -1,6 +1,6 @@
-/** One answer for all who ask at about the same time. */
+/** Shares one result among concurrent callers. */
 
-/** `run`, but called at most once per `ms`: until then, everyone gets what the last call resolves to, or rejects with. */
+/** Calls `run` at most once per `ms`; in between, callers share the last promise. */
 export function sharedFor<T>(ms: number, run: () => Promise<T>): () => Promise<T> {
   let calledAt = -Infinity;
   let result: Promise<T>;

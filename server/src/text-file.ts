@@ -1,12 +1,12 @@
-/** Files that are read as a whole when the service starts: settings, certificates, a passphrase. */
+/** Files that are read when the service starts: settings, certificates, a passphrase. */
 
 import { closeSync, openSync, readSync } from "node:fs";
 import { SealdexError } from "sealdex/core";
 
-/** Of settings with lists, or many certificates of authorities. */
+/** Longer than any settings or certificate bundle. */
 const bytesMax = 4 * 1024 * 1024;
 
-/** UTF-8. Throws `invalid_request` for a file that cannot be read or is longer than any of these. */
+/** Reads UTF-8. Throws `invalid_request` for an unreadable or longer file. */
 export function readTextFile(path: string): string {
   const bytes = Buffer.alloc(bytesMax + 1);
   let length = 0;

@@ -1,6 +1,6 @@
 /**
- * Spans over the API of OpenTelemetry: one per request, one per storage call. Without an SDK, which the operator loads, none is
- * recorded. No attribute holds the name of an index, an id, a key, a text or a vector.
+ * OpenTelemetry spans: one per request, one per storage call. Without an SDK, which the operator
+ * loads, none is recorded. No attribute contains an index name, id, key, text or vector.
  */
 
 import { context, propagation, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
@@ -10,7 +10,7 @@ import { whenEnded } from "./request-end.js";
 
 const tracer = trace.getTracer("sealdex-server");
 
-/** A request continues the trace that its `traceparent` header names. */
+/** Continues the trace of the request's `traceparent` header. */
 export function traceRequests(app: Server): void {
   app.addHook("onRequest", (request, reply, done) => {
     const { method, routeOptions, headers } = request;
@@ -29,7 +29,7 @@ export function traceRequests(app: Server): void {
   });
 }
 
-/** The same store, whose calls have spans. `location`: `index`, `config` or `anchor`. */
+/** Wraps a store to record its calls. `location`: `index`, `config` or `anchor`. */
 export function traced(store: BlobStore, location: string): BlobStore {
   const run = async <T>(operation: string, call: () => Promise<T>): Promise<T> => {
     const attributes = { "sealdex.location": location, "sealdex.operation": operation };
@@ -39,7 +39,7 @@ export function traced(store: BlobStore, location: string): BlobStore {
       if (ArrayBuffer.isView(result)) span.setAttribute("sealdex.bytes", result.byteLength);
       return result;
     } catch (error) {
-      // Not the message: it names objects.
+      // The message names stored objects.
       span.setAttribute("error.type", error instanceof SealdexError ? error.code : "other");
       span.setStatus({ code: SpanStatusCode.ERROR });
       throw error;

@@ -1,11 +1,11 @@
-/** Which indexes this process trains now, whether a request asked for it or it became due. */
+/** The trainings that run in this process, requested or automatic. */
 
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 
 interface TrainingMessage {
   readonly indexName: string;
   readonly state: "started" | "done" | "failed";
-  /** How long it has taken, in milliseconds. */
+  /** Milliseconds since its start. */
   readonly ms: number;
 }
 
@@ -15,7 +15,7 @@ export class Trainings {
   readonly #running = new Map<string, number>();
   readonly #listen: (message: unknown) => void;
 
-  /** `onEnd`: called with the result of each training, and how many milliseconds it took. */
+  /** `onEnd` gets the result of each training and its milliseconds. */
   constructor(onEnd: (result: "done" | "failed", ms: number) => void = () => undefined) {
     this.#listen = (message) => {
       const { indexName, state, ms } = message as TrainingMessage;

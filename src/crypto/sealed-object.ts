@@ -55,7 +55,7 @@ const generationOffset = 8;
 const saltOffset = 12;
 const commitmentOffset = saltOffset + saltBytes;
 export const headerBytes = commitmentOffset + 32;
-/** Of a header without kind and generation: salt and commitment. */
+/** Length of salt and commitment, the rest of a header. */
 export const pinBytes = headerBytes - saltOffset;
 export const tagBytes = 16;
 

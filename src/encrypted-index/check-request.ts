@@ -28,6 +28,8 @@ import { nListsMax } from "../engine/config.js";
 import { checkInteger } from "./definition.js";
 import type { CheckedListIds } from "./list-ids.js";
 import { checkIdText } from "./pack-items.js";
+import { own } from "../value-kinds.js";
+import type { CheckedItems } from "./update.js";
 
 export const topKMax = 10_000;
 const batchMax = 1000;
@@ -87,12 +89,12 @@ function subjectOf(request: QueryRequest): QuerySubject {
   const { queryVector, queryVectors, queryContents } = subjects;
   const subject = onlySubjectOf(subjects);
   if (subject === "queryContents") {
-    if (typeof queryContents === "string" || isImage(queryContents)) return { contents: queryContents };
+    if (typeof queryContents === "string" || isImage(queryContents)) return own({ contents: queryContents });
     throw invalid(`queryContents: expected a string or an image, got ${typeName(queryContents)}`);
   }
   if (subject === "queryVector") {
     checkVectorShape(queryVector, "queryVector");
-    return { vector: queryVector };
+    return own({ vector: queryVector });
   }
   if (!isArray(queryVectors)) throw invalid("queryVectors: expected an array of vectors");
   const vectors = queryVectors as readonly Vector[];
@@ -101,14 +103,14 @@ function subjectOf(request: QueryRequest): QuerySubject {
   }
   // Not forEach, which passes over the holes of a sparse array.
   for (const [i, vector] of vectors.entries()) checkVectorShape(vector, `queryVectors[${i}]`);
-  return { vectors };
+  return own({ vectors });
 }
 
 /** What a query is about as it is now, for a query that has to wait: its caller may use the vector again. */
 export function takeSubject(subject: QuerySubject): QuerySubject {
-  if ("vector" in subject) return { vector: subject.vector.slice() };
-  if ("vectors" in subject) return { vectors: subject.vectors.map((vector) => vector.slice()) };
-  return { contents: takeContents(subject.contents) };
+  if ("vector" in subject) return own({ vector: subject.vector.slice() });
+  if ("vectors" in subject) return own({ vectors: subject.vectors.map((vector) => vector.slice()) });
+  return own({ contents: takeContents(subject.contents) });
 }
 
 export function takeContents(contents: string | Image): string | Image {
@@ -221,13 +223,11 @@ export function compiledFilter(filter: Filter | null | undefined): CompiledFilte
 }
 
 /** Which items to update. */
-export function checkUpdated(
-  selection: UpdateSelection,
-): { ids: readonly string[] } | { filter: CompiledFilter } {
+export function checkUpdated(selection: UpdateSelection): CheckedItems {
   const { ids, filter } = checkUpdateSelection(selection);
-  if (ids === undefined) return { filter: compileFilter(filter ?? {}) };
+  if (ids === undefined) return { ids, filter: compileFilter(filter ?? {}) };
   checkIds(ids, "ids");
-  return { ids };
+  return { ids, filter: undefined };
 }
 
 export function checkIds(ids: unknown, where: string): asserts ids is readonly string[] {

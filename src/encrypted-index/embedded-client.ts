@@ -207,8 +207,8 @@ export class EmbeddedClient implements EmbeddedClientType {
   }
 
   async listIndexes(options: ListIndexesOptions = {}): Promise<string[]> {
-    checkNameListing(options);
-    return this.#calls.look(options.signal, () => listNames(this.#configStore, options));
+    const own = checkNameListing(options);
+    return this.#calls.look(own.signal, () => listNames(this.#configStore, own));
   }
 
   async deleteIndex(options: OpenIndexOptions): Promise<void> {

@@ -23,6 +23,7 @@ import type { KeyRing } from "../keys/key-ring.js";
 import type { OpenedRecord } from "./index-record.js";
 import { DroppedObjects, type Retention } from "./dropped-objects.js";
 import { IndexAccess } from "./index-access.js";
+import { own } from "../value-kinds.js";
 import type { Listings } from "./listings.js";
 import { type Job, Maintenance } from "./maintenance.js";
 import { ObjectWriter } from "./object-writer.js";
@@ -55,7 +56,7 @@ export interface OpenIndex extends SearchTarget {
   readonly namespaces: Namespaces;
   readonly scopes: NamespaceScopes;
   /** The name of the namespace that `snapshots` and `searcher` are restricted to, if they are. */
-  readonly namespace?: string;
+  readonly namespace: string | undefined;
   readonly rewriting: RewritingLock;
   readonly maintenance: Maintenance;
   /** Lets one update of this process work at a time. */
@@ -172,6 +173,7 @@ export function openIndex(
     namespaces,
     scopes,
     ...scopes.whole,
+    namespace: undefined,
     rewriting: new RewritingLock(),
     maintenance,
     updating: createSemaphore(1),
@@ -185,8 +187,8 @@ export function within(index: OpenIndex, namespace: string | undefined): OpenInd
 }
 
 /** The dimension, by definition or by the first vector. */
-export function dimensionOf({ config }: OpenIndex, manifest: Manifest): number | undefined {
-  return config.dimension ?? manifest.dimension;
+export function dimensionOf({ config }: OpenIndex, manifest: Manifest | undefined): number | undefined {
+  return config.dimension ?? (manifest && own(manifest).dimension);
 }
 
 /** The token of the newest state. */

@@ -17,6 +17,7 @@ import { withAbsenceCheckOf } from "./absence.js";
 import type { BlobStore, OperationOptions } from "./blob-store.js";
 import { holdsBytes } from "./holds-bytes.js";
 import { performance, timers } from "../real-timers.js";
+import { none, own } from "../value-kinds.js";
 
 export interface RetryOptions {
   /**
@@ -69,12 +70,14 @@ export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobS
   }
 
   const retried: BlobStore = {
-    read(key, range, { signal } = {}) {
+    read(key, range, options = none) {
+      const { signal } = own(options);
       const extraMs = range.length / bytesPerMs;
       return run(`read ${key}`, extraMs, signal, (attempt) => store.read(key, range, attempt));
     },
 
-    create(key, bytes, { signal } = {}) {
+    create(key, bytes, options = none) {
+      const { signal } = own(options);
       let unknown = false;
       return run(`create ${key}`, bytes.length / bytesPerMs, signal, async (attempt) => {
         if (unknown) {
@@ -89,14 +92,16 @@ export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobS
       });
     },
 
-    list(prefix, { limit, after, signal } = {}) {
+    list(prefix, options = none) {
+      const { limit, after, signal } = own(options);
       const listOptions = { ...(limit !== undefined && { limit }), ...(after !== undefined && { after }) };
       return run(`list ${prefix}`, 0, signal, async (attempt) =>
         store.list(prefix, Object.assign(attempt, listOptions)),
       );
     },
 
-    delete(keys, { signal } = {}) {
+    delete(keys, options = none) {
+      const { signal } = own(options);
       const what = `delete ${keys.length} keys`;
       const attemptMs = timeoutMs + deleteMsPerKey * keys.length;
       return limited(what, attemptMs, signal, async (attempt) => store.delete(keys, attempt));
@@ -123,7 +128,7 @@ function limited<T>(
   return new Promise((resolve, reject) => {
     let controller: AbortController | undefined;
     let givenUp: { readonly reason: unknown } | undefined;
-    const attempt = {
+    const attempt: OperationOptions = {
       // Created only for drivers that use it: it costs more than reading a small file.
       get signal() {
         controller ??= new AbortController();
@@ -131,6 +136,7 @@ function limited<T>(
         return controller.signal;
       },
     };
+    Object.setPrototypeOf(attempt, null);
     const settle = <V>(give: (value: V) => void, value: V) => {
       timers.clearTimeout(timer);
       stopListening();

@@ -182,7 +182,7 @@ describe("too much of anything is refused", () => {
       "a number beyond float64 in metadata",
       "upsert",
       () => `${key()},"items":[{"id":"x","vector":[1],"metadata":{"a":[{"b":1e999}]}}]}`,
-      /^items\[0\]\.metadata: expected numbers within float64/,
+      /^items\[0\]\.metadata: expected numbers within the range of float64/,
     ],
     [
       "deep nesting in an item",

@@ -96,11 +96,11 @@ test("a client that leaves, whatever it was doing, is no error of the service", 
 });
 
 test.each([
-  ["storage_unavailable", 503, "the storage did not respond; its log says more"],
-  ["corrupt", 500, "stored data was modified or is damaged; its log says more"],
-  ["missing_object", 500, "stored data is missing; its log says more"],
-  ["rollback_detected", 500, "stored data was rolled back to an older state; its log says more"],
-  ["internal", 500, "the service failed; its log says more"],
+  ["storage_unavailable", 503, "the storage did not respond; see its log"],
+  ["corrupt", 500, "stored data was modified or is damaged; see its log"],
+  ["missing_object", 500, "stored data is missing; see its log"],
+  ["rollback_detected", 500, "stored data was rolled back to an older state; see its log"],
+  ["internal", 500, "the service failed; see its log"],
 ] as const)(
   "answers to %s name neither objects nor system codes; the log does",
   async (code, status, detail) => {

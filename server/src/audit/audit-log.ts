@@ -1,6 +1,6 @@
 /**
- * Writes an audit log: a file per process, and another when that is full. How many lines a file has is written to the configuration
- * location from time to time, which shows that it was removed or shortened.
+ * Writes an audit log, one file per process, and a new one when it is full. The configuration
+ * location gets the number of lines of each file, which reveals removed and shortened files.
  */
 
 import { randomBytes } from "node:crypto";
@@ -13,18 +13,18 @@ import { AuditReader, fileBytesMax, fileName } from "./read-log.js";
 export interface AuditOptions {
   readonly folder: string;
   readonly rootKey: string;
-  /** Of the configuration location. The caller's to close. */
+  /** Store of the configuration location. Closed by the caller. */
   readonly store: BlobStore;
 }
 
 interface LogFile {
   readonly id: string;
   readonly handle: FileHandle;
-  /** Of what was written whole. */
+  /** Bytes of complete lines. */
   bytes: number;
   count: number;
   lastLine: Buffer;
-  /** How many lines the configuration location knows of; -1: it does not know the file yet. */
+  /** Number of lines in the configuration location; -1 if it has none yet. */
   known: number;
 }
 
@@ -56,7 +56,10 @@ export class AuditLog {
     return log;
   }
 
-  /** Throws `storage_unavailable` if the log cannot be written: what is not recorded is not done. */
+  /**
+   * Throws `storage_unavailable` if the log cannot be written: requests that cannot be recorded are
+   * refused.
+   */
   async check(): Promise<void> {
     if (this.#failure !== undefined) await this.#flush();
     if (this.#failure === undefined) return;
@@ -64,13 +67,13 @@ export class AuditLog {
     throw new SealdexError("storage_unavailable", "the audit log cannot be written", options);
   }
 
-  /** Adds a line, which is written soon. */
+  /** Adds a line, to be written soon. */
   add(event: AuditEvent): void {
     this.#events.push(event);
     void this.#flush();
   }
 
-  /** Writes how many lines the file has to the configuration location. */
+  /** Stores the number of lines in the configuration location. */
   async writeEnd(): Promise<void> {
     await this.#flush();
     await this.#writeEnd(this.#file);
@@ -82,7 +85,7 @@ export class AuditLog {
     await this.#file.handle.close();
   }
 
-  /** Resolves once every line is in a file, or could not be written; never rejects. */
+  /** Resolves once every line is written or has failed; never rejects. */
   #flush(): Promise<void> {
     this.#writing ??= this.#write().finally(() => (this.#writing = undefined));
     return this.#writing;
@@ -92,7 +95,7 @@ export class AuditLog {
     try {
       while (this.#events.length > 0) {
         if (this.#file.bytes >= fileBytesMax) await this.#changeFile();
-        // So that it is missed if it is removed, it is known before it has a line.
+        // Stored before the first line, so that a removed file is missed.
         if (this.#file.known < 0) await this.#writeEnd(this.#file);
         await this.#append(this.#file, [...this.#events]);
       }
@@ -110,7 +113,7 @@ export class AuditLog {
       return [lastLine, lineFeed];
     });
     const bytes = Buffer.concat(lines);
-    // At its position: an attempt that failed has left the beginning of the same bytes there.
+    // At a fixed position: a failed attempt has left the beginning of the same bytes there.
     for (let done = 0; done < bytes.length;) {
       done += (await file.handle.write(bytes, done, undefined, file.bytes + done)).bytesWritten;
     }
@@ -134,7 +137,7 @@ export class AuditLog {
   }
 }
 
-/** Counts down, so that the newest is the first of a list. */
+/** Counts down, so that the newest comes first in a list. */
 function endName(id: string, count: number): string {
   return `${endsPrefix}${id}/${String(Number.MAX_SAFE_INTEGER - count).padStart(16, "0")}`;
 }

@@ -1,4 +1,4 @@
-/** Records every request that needs an API key in the audit log: the caller, the endpoint, the index, the result. */
+/** Records every request that needs an API key: caller, endpoint, index, result. */
 
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { AuditLog } from "./audit-log.js";
@@ -8,18 +8,18 @@ import { whenEnded } from "../request-end.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Whether requests are left out of the audit log. */
+    /** Whether the audit log omits requests of this route. */
     isUnrecorded?: boolean;
   }
   interface FastifyRequest {
-    /** The id of the API key that this request created or revoked. */
+    /** Id of the API key that this request created or revoked. */
     subjectKey?: string;
-    /** The name of the wrap that this request adds or revokes. */
+    /** Name of the wrap that this request added or revoked. */
     subjectWrap?: string;
   }
 }
 
-/** Of the names of indexes and wraps, and of what clients send in their places. */
+/** Limit of recorded names of indexes and wraps, which may be anything that clients send. */
 const nameLengthMax = 128;
 
 /** Refuses requests of `scope` with `storage_unavailable` while the log cannot be written. */
@@ -33,7 +33,8 @@ export function auditRequests(scope: Server, log: AuditLog): void {
 }
 
 /**
- * Without a valid API key only what tried one, as far as the limits per address let it: others could fill the disk.
+ * Requests without a valid API key are recorded only if they tried one, within the limits per
+ * address; otherwise anybody could fill the disk.
  */
 function isRecorded({ caller, headers, failureCode, routeOptions }: FastifyRequest): boolean {
   if (routeOptions.config.isUnrecorded === true && failureCode === undefined) return false;

@@ -1,6 +1,7 @@
 /**
- * The lines of an audit log: JSON in ASCII, each with its number, the digest of the line before it and a MAC of itself under a
- * key that is derived from the root key. A line feed is the only line separator in ASCII, and JSON escapes it. FORMAT.md §9.
+ * Lines of an audit log: JSON in ASCII, each with its number, the digest of the previous line and a
+ * MAC under a key derived from the root key. The only line separator of ASCII is the line feed,
+ * which JSON escapes. FORMAT.md §9.
  */
 
 import { createHash, createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
@@ -10,19 +11,21 @@ import { deriveKey } from "../root-key.js";
 export interface AuditEvent {
   /** ISO 8601. */
   readonly at: string;
-  /** The id of an API key, `root`, `operator-1`, or `command line`. Undefined: no valid API key. */
+  /**
+   * Id of an API key, `root`, `operator-1`, or `command line`. Undefined without a valid API key.
+   */
   readonly caller?: string;
   readonly address?: string;
-  /** Method and route of a request, or what a command did. */
+  /** Method and route of a request, or the action of a command. */
   readonly action: string;
   readonly index?: string;
-  /** The id of the API key that was created or revoked. */
+  /** Id of the created or revoked API key. */
   readonly key?: string;
-  /** The name of the wrap that was added or revoked. */
+  /** Name of the added or revoked wrap. */
   readonly wrap?: string;
-  /** Of HTTP. Undefined: the client left before it was answered. */
+  /** HTTP status. Undefined if the client disconnected before the response. */
   readonly status?: number;
-  /** Why it failed, as `SealdexError` has it. */
+  /** Error code of a failed request. */
   readonly code?: string;
   readonly request?: string;
 }
@@ -42,7 +45,7 @@ export class ChainKey {
     this.#key = deriveKey(rootKey, "sealdex-server/1/audit");
   }
 
-  /** The bytes of a line of log `id`, without its line feed. */
+  /** Encodes a line of log `id`, without its line feed. */
   seal(id: string, { n, previous, ...event }: AuditLine): Buffer {
     const json = asciiJson(JSON.stringify({ n, previous, ...event })).slice(0, -1);
     return Buffer.from(json + this.#ending(id, Buffer.from(json)));
@@ -56,12 +59,12 @@ export class ChainKey {
     return JSON.parse(line.toString("latin1")) as AuditLine;
   }
 
-  /** What storage keeps of log `id`: it cannot invent a number of lines. */
+  /** Seals the number of lines of log `id`, so that storage cannot forge it. */
   sealCount(id: string, count: number): Buffer {
     return Buffer.from(`${count} ${this.#mac(`end ${id} ${count}`)}`);
   }
 
-  /** Undefined unless `sealed` is of log `id`. */
+  /** Undefined unless `sealed` belongs to log `id`. */
   openCount(id: string, sealed: Uint8Array): number | undefined {
     const count = Number.parseInt(Buffer.from(sealed).toString("latin1"), 10);
     return this.sealCount(id, count).equals(sealed) ? count : undefined;

@@ -1,4 +1,6 @@
-/** Reads an audit log: a file, as `verifyLogs` needs it, and pages of all files together, newest line first. */
+/**
+ * Reads audit logs: one file for `verifyLogs`, or pages of all files together, newest line first.
+ */
 
 import { open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,32 +9,35 @@ import { type AuditLine, type ChainKey, digestOf } from "./chain.js";
 
 export interface AuditEntry {
   readonly logId: string;
-  /** Of the line in its file, from 1. */
+  /** Line number in its file, from 1. */
   readonly number: number;
   /** Undefined unless the service wrote it. */
   readonly line: AuditLine | undefined;
-  /** Whether the service wrote it right after the line before it. */
+  /** Whether the service wrote it directly after the previous line. */
   readonly isAuthentic: boolean;
-  /** Milliseconds since 1970; of a line that is not authentic, that of the next newer one. */
+  /** Milliseconds since 1970; for a line that is not authentic, the time of the next newer one. */
   readonly at: number;
 }
 
 export type AuditPosition = Pick<AuditEntry, "at" | "logId" | "number">;
 
-/** A file that has so many bytes gets no further line. */
+/** A file of this size gets no more lines. */
 export const fileBytesMax = 4 * 1024 * 1024;
-/** A file's time of change may lag behind the time of its last line. */
+/** A file's modification time may lag behind its last line. */
 const clockMs = 10_000;
 
 export const fileName = (logId: string): string => `audit-${logId}.jsonl`;
 
-/** Of the files in a folder. */
+/** Ids of the logs in a folder. */
 export async function logIds(folder: string): Promise<string[]> {
   const files = (await readdir(folder, { withFileTypes: true })).filter((entry) => entry.isFile());
   return files.flatMap(({ name }) => /^audit-([0-9a-f]{28})\.jsonl$/.exec(name)?.[1] ?? []);
 }
 
-/** The lines of a file, at most `limit` of those that are older than `before`, newest first, and how many bytes follow the last. */
+/**
+ * Reads at most `limit` lines of a file older than `before`, newest first, and the number of bytes
+ * after the last line.
+ */
 export async function readFile(
   folder: string,
   logId: string,
@@ -43,7 +48,7 @@ export async function readFile(
   const file = await open(join(folder, fileName(logId)), "r");
   try {
     const { size, mtimeMs } = await file.stat();
-    // The service writes no longer ones.
+    // The service writes no longer files.
     const { buffer } = await file.read(Buffer.alloc(Math.min(size, 2 * fileBytesMax)), { position: 0 });
     const lines = [Buffer.alloc(0)];
     let start = 0;
@@ -57,7 +62,7 @@ export async function readFile(
     while (--number > 0 && entries.length < limit) {
       await yieldIfDue();
       const line = key.open(logId, lines[number]);
-      // A clock that was set back does not change the order of lines.
+      // Keeps the order of lines if the clock was set back.
       if (line !== undefined) at = Math.min(at, Date.parse(line.at));
       const isAuthentic = line?.previous === digestOf(lines[number - 1]);
       const entry = { logId, number, line, isAuthentic, at };
@@ -78,7 +83,7 @@ export class AuditReader {
     this.#key = key;
   }
 
-  /** At most `limit` entries that are older than `before`, newest first. */
+  /** At most `limit` entries older than `before`, newest first. */
   async read(limit: number, before?: AuditPosition): Promise<AuditEntry[]> {
     const files = (await logIds(this.#folder)).map(async (logId) => {
       const { mtimeMs } = await stat(join(this.#folder, fileName(logId)));

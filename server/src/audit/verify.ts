@@ -1,4 +1,4 @@
-/** Checks an audit log: every file of a folder, and that none is missing or shorter than it was. */
+/** Verifies the audit logs of a folder: every line, and that no file is missing or shortened. */
 
 import type { BlobStore } from "sealdex/core";
 import { type AuditOptions, endsPrefix } from "./audit-log.js";
@@ -7,16 +7,16 @@ import { fileName, logIds, readFile } from "./read-log.js";
 
 export interface Finding {
   readonly file: string;
-  /** How many lines are as they were written. */
+  /** Number of authentic lines. */
   readonly lines: number;
-  /** What is wrong, from the beginning of the file to its end. */
+  /** Faults in the order of the file. */
   readonly faults: readonly string[];
 }
 
-/** A number and a MAC are shorter. */
+/** A sealed count is shorter. */
 const wholeCount = { offset: 0, length: 1024 };
 
-/** One finding per file, those that are missing included, oldest first. */
+/** One finding per file, including missing ones, oldest first. */
 export async function verifyLogs({ folder, rootKey, store }: AuditOptions): Promise<Finding[]> {
   const key = new ChainKey(rootKey);
   const counts = await readCounts(store, key);
@@ -34,22 +34,22 @@ export async function verifyLogs({ folder, rootKey, store }: AuditOptions): Prom
 async function verifyFile(folder: string, id: string, key: ChainKey, known: number | null | undefined) {
   const { entries, rest } = await readFile(folder, id, key);
   const faults: string[] = [];
-  // They are newest first.
+  // Entries are newest first.
   for (const { number, line, isAuthentic } of entries.reverse()) {
     if (line === undefined) faults.push(`line ${number} was changed or added`);
     else if (!isAuthentic) faults.push(`line ${number} was written as line ${line.n}, after another line`);
   }
-  if (rest > 0) faults.push(`after line ${entries.length} there are ${rest} bytes of no line`);
+  if (rest > 0) faults.push(`after line ${entries.length} there are ${rest} bytes of an incomplete line`);
   const written = entries.flatMap(({ line }) => line?.n ?? []);
   if (known === undefined) faults.push("the configuration location does not know this file");
-  else if (known === null) faults.push("the end that the configuration location has was modified");
+  else if (known === null) faults.push("the count in the configuration location was modified");
   else if (known > (written.at(-1) ?? 0)) {
-    faults.push(`lines were removed from the end: there were at least ${known}`);
+    faults.push(`lines are missing at the end; expected at least ${known}`);
   }
   return { lines: written.length, faults };
 }
 
-/** How many lines each log had at least, by its id; null: that was modified. */
+/** Least number of lines of each log by its id; null if the count was modified. */
 async function readCounts(store: BlobStore, key: ChainKey): Promise<Map<string, number | null>> {
   const counts = new Map<string, number | null>();
   for (const name of await store.list(endsPrefix)) {

@@ -1,29 +1,29 @@
-/** Numbers that arrive as base64 of little-endian float32, piece by piece. */
+/** Decodes numbers from base64 of little-endian float32, piece by piece. */
 
 import { invalid } from "sealdex/wire";
 
-/** A multiple of a number's bytes. */
+/** A multiple of 4 bytes. */
 const slabBytes = 64 * 1024;
 const slash = 0x2f;
 const backslash = 0x5c;
 
-/** Rows are views into what has arrived, except for those that lie across two slabs. */
+/** Rows are views of received bytes, except rows across two slabs. */
 export class Base64Floats {
-  /** Bytes of numbers. */
+  /** Received bytes of numbers. */
   bytes = 0;
   readonly #where: string;
   readonly #slabs: Uint8Array[] = [];
-  /** Up to three characters of a group that is not complete yet. */
+  /** Up to three characters of an incomplete group. */
   #carry = "";
   #isEscaped = false;
   #isPadded = false;
 
-  /** `where`: for messages. */
+  /** `where` names the field in messages. */
   constructor(where: string) {
     this.#where = where;
   }
 
-  /** Takes the next characters of the JSON string. Throws `invalid_request`. */
+  /** Decodes the next characters of the JSON string. Throws `invalid_request`. */
   push(characters: Buffer): void {
     const text = this.#carry + this.#unescape(characters).toString("latin1");
     const whole = text.length - (text.length % 4);
@@ -31,14 +31,14 @@ export class Base64Floats {
     this.#decode(text.slice(0, whole));
   }
 
-  /** Takes the end of the string; padding may be missing. Throws `invalid_request`. */
+  /** Ends the string; padding is optional. Throws `invalid_request`. */
   finish(): void {
     if (this.#isEscaped || this.#carry.length === 1) throw this.#fault();
     this.#decode(this.#carry);
     this.#carry = "";
   }
 
-  /** A vector of `dimension` numbers. */
+  /** Row `i` of vectors of `dimension` numbers. */
   row(i: number, dimension: number): Float32Array {
     const begin = 4 * i * dimension;
     const end = begin + 4 * dimension;
@@ -59,7 +59,7 @@ export class Base64Floats {
     if (text === "") return;
     const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
     const bytes = Buffer.from(text, "base64");
-    // What is no base64 is left out by the decoder.
+    // The decoder skips invalid characters, so the length reveals them.
     if (this.#isPadded || bytes.length !== Math.floor(((text.length - padding) * 3) / 4)) throw this.#fault();
     this.#isPadded = padding > 0;
     for (let at = 0; at < bytes.length;) {
@@ -71,7 +71,7 @@ export class Base64Floats {
     }
   }
 
-  /** The slab that takes so many bytes at `offset`; one that all of a short batch fits into is no longer than that. */
+  /** The slab for this many bytes at `offset`, sized exactly if the batch is short. */
   #slabFor(length: number, offset: number): Uint8Array {
     const isFirst = this.#slabs.length === 0;
     if (offset === 0) this.#slabs.push(new Uint8Array(isFirst ? length : slabBytes));
@@ -84,7 +84,7 @@ export class Base64Floats {
     return this.#slabs[last];
   }
 
-  /** Some JSON writers escape slashes; no other character of base64 needs it. */
+  /** Some JSON writers escape slashes, the only character of base64 for which that is usual. */
   #unescape(characters: Buffer): Buffer {
     if (!this.#isEscaped && !characters.includes(backslash)) return characters;
     const kept: number[] = [];

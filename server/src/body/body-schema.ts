@@ -1,18 +1,18 @@
 /**
- * Splits the schema of a body in two: what its large arrays may hold, checked element by element as the body arrives,
- * and the rest, checked at the end. Nothing is walked at once that a client can make long.
+ * Splits the schema of a body into elements of large arrays, checked while the body arrives, and
+ * the rest, checked at the end. So no check takes long, however long the body is.
  */
 
 import type { FastifySchemaValidationError } from "fastify";
 import type { Streamed } from "./json-parts.js";
 import { Ajv, type SchemaValidateFunction } from "ajv";
 
-/** As far as schemas are looked into here. */
+/** The parts of JSON Schema that this file uses. */
 interface Schema {
   readonly type?: string;
   readonly items?: Schema;
   readonly maxItems?: number;
-  /** Present for arrays with an entry for each item. */
+  /** Present for arrays with one entry per item. */
   readonly "x-limited-by"?: string;
   readonly deprecated?: boolean;
   readonly contentEncoding?: string;
@@ -20,32 +20,35 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
 }
 
-/** What the elements of an array may be. */
+/** Rules for the elements of an array. */
 export interface ArrayRule {
   readonly maxItems: number;
-  /** Whether elements may be numbers, and any finite ones. */
+  /** Whether elements may be any finite numbers. */
   readonly takesNumbers: boolean;
-  /** What is wrong with an element; undefined if nothing is. */
+  /** Faults of an element; undefined if it is valid. */
   faultsOf(element: unknown): readonly FastifySchemaValidationError[] | undefined;
 }
 
-/** What of a body is checked while it arrives: arrays by name, and what is one level below the top, by dotted name. */
+/**
+ * The parts of a body that are checked while it arrives: arrays by name, and members of
+ * second-level objects by dotted name.
+ */
 export interface BodyStreams {
   readonly arrays: ReadonlyMap<string, ArrayRule>;
   readonly nested: Streamed;
 }
 
-/** The validators of one service: the compiler keeps every schema that it compiled. */
+/** The validators of one service: the compiler keeps every compiled schema. */
 export class BodySchemas {
-  // Types are never converted: `"5"` is not 5. The schemas are our own, and are not checked against one of schemas.
+  // No type conversion: `"5"` is not 5. Our own schemas need no validation.
   readonly #ajv = new Ajv({ strict: false, verbose: true, meta: false, validateSchema: false });
 
   readonly #itemsMax: number;
 
-  /** `itemsMax`: entries of arrays that have one for each item. */
+  /** `itemsMax`: limit of arrays with one entry per item. */
   constructor(itemsMax: number) {
     this.#itemsMax = itemsMax;
-    // As JSON Schema says, but null counts as left out, and what is refused comes with what is known.
+    // Null counts as absent, and errors for unknown properties list the known ones.
     this.#ajv.removeKeyword("additionalProperties");
     this.#ajv.addKeyword({
       keyword: "additionalProperties",
@@ -54,7 +57,7 @@ export class BodySchemas {
       compile: (isOpen: boolean, parent) =>
         isOpen ? () => true : closedTo((parent as Schema).properties ?? {}),
     });
-    // Ajv counts the characters of a text however long it is: 8 MiB take 30 ms.
+    // Ajv would count all characters of a text: 8 MiB take 30 ms.
     this.#ajv.removeKeyword("maxLength");
     this.#ajv.addKeyword({
       keyword: "maxLength",
@@ -64,7 +67,6 @@ export class BodySchemas {
     });
   }
 
-  /** What of a body is checked while it arrives. */
   streams(body: unknown): BodyStreams {
     const properties = propertiesOf((body ?? {}) as Schema);
     const nested = properties.flatMap(([parent, schema]) =>
@@ -95,7 +97,7 @@ export class BodySchemas {
         const faultsOf = (element: unknown) => {
           if (validate(element)) return undefined;
           const errors = (validate.errors ?? []) as readonly FastifySchemaValidationError[];
-          // That none of the alternatives fits is said by what is wrong with each.
+          // The errors of each alternative say more than that none matches.
           return errors.filter(({ keyword }) => keyword !== "anyOf");
         };
         const takesNumbers = arrays.some(({ items }) => items !== undefined && isAnyNumber(items));
@@ -104,7 +106,7 @@ export class BodySchemas {
     );
   }
 
-  /** A validator of the rest of the body, whose arrays have been checked. */
+  /** Validates the rest of a body after its arrays. */
   compileRest(body: unknown) {
     return this.#ajv.compile(withoutStreams(body as Schema, 2));
   }
@@ -130,7 +132,7 @@ function ofLengthAtMost(max: number): SchemaValidateFunction {
   return validate;
 }
 
-/** Whether a text has at most so many characters, each of one or two UTF-16 code units. */
+/** Whether a text has at most this many characters, each of one or two UTF-16 code units. */
 function hasAtMost(max: number, text: string): boolean {
   if (text.length <= max) return true;
   if (text.length > 2 * max) return false;
@@ -154,7 +156,7 @@ function propertiesOf(schema: Schema): readonly (readonly [string, Schema])[] {
   return alternatives(schema).flatMap(({ properties = {} }) => Object.entries(properties));
 }
 
-/** What is left to check of an object: nothing of what was streamed. `levels`: so far below the top, parts are streamed. */
+/** Removes the streamed parts from a schema, `levels` below the top. */
 function withoutStreams(schema: Schema, levels: number): Schema {
   const { type, contentEncoding, properties } = schema;
   if (type === "array" && levels < 2) return { type };

@@ -1,26 +1,26 @@
 /**
- * Parses the JSON of a body in parts, as its bytes arrive: the elements of arrays directly below the top, a few at a
- * time, and the rest of the body at the end. Arrays and base64 one level deeper are streamed if they are asked for. No part
- * is longer, deeper or of more values than the limits, so none takes `JSON.parse` long, and what exceeds them is refused
- * before it is parsed.
+ * Parses a JSON body in parts, as its bytes arrive: elements of top-level arrays, a few at a time,
+ * and the rest at the end. Arrays and base64 one level deeper are streamed on request. All parts
+ * have limits of length, depth and values, so that `JSON.parse` never takes long; longer parts are
+ * refused before they are parsed.
  *
- * The bytes are only scanned here, for strings, brackets and commas; each part is parsed by `JSON.parse`. Where all
- * parts are JSON, so is the whole. Every key is kept as it is, `__proto__` included.
+ * The bytes are only scanned for strings, brackets and commas; `JSON.parse` parses each part. If
+ * all parts are JSON, so is the whole. Every key is kept, including `__proto__`.
  */
 
 import { SealdexError } from "sealdex/core";
 import { Base64Floats } from "./base64-floats.js";
 
-/** Consecutive elements of an array that is a member of the body. */
+/** Consecutive elements of a top-level array. */
 export interface ArrayPart {
   readonly name: string;
-  /** The position of the first of them in the array. */
+  /** Position of the first element in the array. */
   readonly start: number;
-  /** The receiver's own. */
+  /** Owned by the receiver. */
   readonly elements: unknown[];
 }
 
-/** What is streamed in objects directly below the top: dotted names, and the names of those objects. */
+/** Streamed members of second-level objects: their dotted names, and the names of the objects. */
 export interface Streamed {
   readonly parents: ReadonlySet<string>;
   readonly arrays: ReadonlySet<string>;
@@ -30,16 +30,22 @@ export interface Streamed {
 const nothingStreamed: Streamed = { parents: new Set(), arrays: new Set(), base64: new Set() };
 
 const depthMax = 32;
-/** Of one element and of the rest: 1 MiB of contents is 6 MiB if every character is escaped. */
+/**
+ * Limit of one element and of the rest: 1 MiB of contents takes 6 MiB if every character is
+ * escaped.
+ */
 const partBytesMax = 8 * 1024 * 1024;
-/** Values of elements that are parsed together: metadata of 64 KiB hold 32,768, a vector 8,192, those before it 4,096. */
+/**
+ * Limit of values that are parsed together: metadata of 64 KiB have up to 32,768, a vector 8,192,
+ * earlier elements 4,096.
+ */
 const elementValuesMax = 50_000;
-/** Values of the rest, which is kept: filters compare with 10,000 values. */
+/** Limit of values in the rest, which stays in memory: filters have up to 10,000. */
 const restValuesMax = 20_000;
-/** Elements are parsed together until they have so many bytes or values. */
+/** Elements are parsed together up to this many bytes or values. */
 const togetherBytes = 64 * 1024;
 const togetherValues = 4096;
-/** None of our names is longer. */
+/** All known names are shorter. */
 const nameBytesMax = 256;
 
 const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
@@ -48,30 +54,33 @@ const [openArray, closeArray, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d
 export class JsonParts {
   readonly #names = new Set<string>();
   readonly #streamed: Streamed;
-  /** Numbers that arrived as base64, by dotted name. */
+  /** Numbers received as base64, by dotted name. */
   readonly floats = new Map<string, Base64Floats>();
-  /** Bytes of the rest, and of the elements that are not parsed yet. */
+  /** Bytes of the rest, and of elements that are not parsed yet. */
   readonly #rest = new Held();
   readonly #pending = new Held();
   #isObject = false;
   #depth = 0;
   #inString = false;
   #escaped = false;
-  /** The array whose elements are scanned. */
+  /** The array that is being scanned. */
   #array: string | undefined;
   #arrayDepth = 0;
   #start = 0;
   #commas = 0;
-  /** The object directly below the top that is scanned, if parts of it are streamed. */
+  /** The second-level object that is being scanned, if parts of it are streamed. */
   #parent: string | undefined;
-  /** The base64 that is scanned. */
+  /** The base64 string that is being scanned. */
   #base64: Base64Floats | undefined;
 
   constructor(streamed: Streamed = nothingStreamed) {
     this.#streamed = streamed;
   }
 
-  /** Scans bytes, and yields elements as soon as they are complete; for an empty array, none. Throws `invalid_request`. */
+  /**
+   * Scans bytes and yields elements as soon as they are complete; for an empty array, none. Throws
+   * `invalid_request`.
+   */
   *push(chunk: Buffer): Generator<ArrayPart> {
     let from = 0;
     for (let i = 0; i < chunk.length; i++) {
@@ -138,7 +147,7 @@ export class JsonParts {
     this.#current.add(chunk.subarray(from));
   }
 
-  /** The position of the end of the string that is open at `i`, or the end of the chunk. */
+  /** Position of the end of the string that is open at `i`, or the end of the chunk. */
   #skipString(chunk: Buffer, i: number): number {
     let escaped = this.#escaped;
     for (; i < chunk.length; i++) {
@@ -153,7 +162,7 @@ export class JsonParts {
     return i;
   }
 
-  /** The position of the quote that ends the base64, or the end of the chunk. */
+  /** Position of the quote that ends the base64, or the end of the chunk. */
   #skipBase64(chunk: Buffer, i: number): number {
     const end = chunk.indexOf(quote, i);
     this.#base64?.push(chunk.subarray(i, end < 0 ? chunk.length : end));
@@ -163,7 +172,10 @@ export class JsonParts {
     return end;
   }
 
-  /** What is left of the body, with arrays that were yielded empty. Throws `invalid_request`. */
+  /**
+   * Returns the rest of the body, with empty arrays instead of the streamed ones. Throws
+   * `invalid_request`.
+   */
   finish(): unknown {
     if (this.#rest.bytes === 0) throw invalid("expected JSON, got nothing");
     if (this.#array !== undefined || this.#base64 !== undefined) throw notJson();
@@ -174,7 +186,7 @@ export class JsonParts {
     return this.#array === undefined ? this.#rest : this.#pending;
   }
 
-  /** Whether what begins here may be streamed, or hold what is. */
+  /** Whether the value that starts here may be streamed, or contain streamed parts. */
   #mayOpen(byte: number): boolean {
     if (this.#depth === 2 && this.#isObject) return byte === openArray || this.#streamed.parents.size > 0;
     return this.#depth === 3 && byte === openArray && this.#parent !== undefined;
@@ -197,7 +209,7 @@ export class JsonParts {
     this.#commas = 0;
   }
 
-  /** Whether the string that begins here is base64 that is streamed; the rest keeps an empty string in its place. */
+  /** Whether the string that starts here is streamed base64; the rest then gets an empty string. */
   #openBase64(parent: string): boolean {
     const [, name] = /"(\w+)"\s*:\s*$/.exec(this.#rest.tail(nameBytesMax)) ?? [];
     const path = `${parent}.${name}`;
@@ -227,7 +239,7 @@ export class JsonParts {
     const text = this.#pending.take();
     const elements = parse(`[${text}]`) as unknown[];
     const isEmpty = isLast && this.#start === 0 && this.#commas === 0 && elements.length === 0;
-    // A comma with nothing before or after it.
+    // A comma without an element before or after it.
     if (elements.length !== this.#commas + 1 && !isEmpty) throw notJson();
     yield { name: this.#array as string, start: this.#start, elements };
     this.#start += elements.length;
@@ -235,12 +247,12 @@ export class JsonParts {
   }
 }
 
-/** Digits, points, signs and capitals, which most bytes of vectors are. */
+/** Digits, points, signs and capitals, which are most bytes of vectors. */
 function isPlain(byte: number): boolean {
   return byte > comma && byte < openArray;
 }
 
-/** Bytes of a part that is not complete yet. */
+/** Bytes of an incomplete part. */
 class Held {
   bytes = 0;
   values = 0;
@@ -252,7 +264,10 @@ class Held {
     if (chunk.length > 0) this.#chunks.push(chunk);
   }
 
-  /** Its text; it is empty then. Parts end at ASCII characters, so none of them cuts another character. */
+  /**
+   * Returns the text and empties it. Parts end at ASCII characters, so none of them splits a
+   * character.
+   */
   take(): string {
     const bytes = this.#chunks.length === 1 ? this.#chunks[0] : Buffer.concat(this.#chunks);
     this.#chunks = [];
@@ -265,7 +280,7 @@ class Held {
     }
   }
 
-  /** Its end, at most so many bytes. */
+  /** The last bytes, at most `length`. */
   tail(length: number): string {
     const chunks: Buffer[] = [];
     for (let i = this.#chunks.length - 1, bytes = 0; i >= 0 && bytes < length; i--) {
@@ -288,10 +303,10 @@ function parse(text: string): unknown {
 }
 
 function notJson(): SealdexError {
-  return invalid("expected JSON, got something else");
+  return invalid("invalid JSON");
 }
 
-/** Repeats nothing of the body. */
+/** Messages repeat nothing of the body. */
 function invalid(message: string): SealdexError {
   return new SealdexError("invalid_request", `body: ${message}`);
 }

@@ -1,6 +1,6 @@
 /**
- * Reads the body of a request: parsed in parts as it arrives, its arrays checked and decoded element by element, other
- * requests served in between.
+ * Reads the body of a request, and checks and decodes its arrays element by element while it
+ * arrives, with turns for other requests.
  */
 
 import type { IncomingHttpHeaders } from "node:http";
@@ -23,14 +23,14 @@ declare module "fastify" {
 /** Bodies up to this length are read without a pause. */
 const smallBytes = 64 * 1024;
 
-/** The body, with arrays of decoded elements. Throws `invalid_request`, or `too_large`. */
+/** Returns the body with decoded arrays. Throws `invalid_request`, or `too_large`. */
 export async function readBody(request: FastifyRequest, payload: Readable): Promise<unknown> {
   const { bodyLimit, config } = request.routeOptions;
   const arrays = new BodyArrays(config.streams?.arrays ?? new Map());
   const parts = new JsonParts(config.streams?.nested);
   let fault: unknown;
   let bytes = 0;
-  // What is wrong is said once all has arrived: many clients do not listen before they have sent everything.
+  // Errors are sent after the whole body has arrived: many clients read no response before that.
   const content = isGzip(request.headers) ? unzipped(payload) : payload.iterator({ destroyOnReturn: false });
   for await (const chunk of content as AsyncIterable<Buffer>) {
     bytes += chunk.length;
@@ -47,15 +47,17 @@ export async function readBody(request: FastifyRequest, payload: Readable): Prom
     }
   }
   if (fault !== undefined) throw fault;
-  // Many clients declare JSON with every request, and send none to a route that takes no body.
+  // Many clients declare JSON in every request, even without a body.
   if (bytes === 0 && request.routeOptions.schema?.body === undefined) return undefined;
   const body = placed(parts.finish(), arrays.arrays, parts.floats);
-  // What it asks for begins in a turn of its own, next to other requests that arrive together.
+  // Work starts in a turn of its own, so that requests that arrive together take turns.
   await yieldIfDue();
   return body;
 }
 
-/** Throws if a request says that its body is longer than the route allows, or encoded in another way than as gzip. */
+/**
+ * Throws if the declared body is longer than the route allows, or has another encoding than gzip.
+ */
 export function checkDeclaredBody({ headers, routeOptions: { bodyLimit } }: FastifyRequest): void {
   const { "content-encoding": encoding = "identity", "content-length": length } = headers;
   if (encoding.toLowerCase() !== "identity" && !isGzip(headers)) {
@@ -68,7 +70,7 @@ export function isGzip({ "content-encoding": encoding }: IncomingHttpHeaders): b
   return encoding?.toLowerCase() === "gzip";
 }
 
-/** As it arrives, however much that becomes. The payload stays open for an answer if nobody reads on. */
+/** Unzips any amount as it arrives. The payload stays open for a response if reading stops. */
 async function* unzipped(payload: Readable): AsyncGenerator<Buffer> {
   const gunzip = createGunzip();
   const stop = () => {
@@ -86,7 +88,7 @@ async function* unzipped(payload: Readable): AsyncGenerator<Buffer> {
   }
 }
 
-/** The arrays of a body, as far as they have arrived. */
+/** Decodes the arrays of a body as they arrive. */
 class BodyArrays {
   readonly #rules: ReadonlyMap<string, ArrayRule>;
   readonly arrays = new Map<string, unknown[]>();
@@ -106,7 +108,7 @@ class BodyArrays {
       );
     }
     const known = this.arrays.get(name);
-    // A validator, and a place to name, for each number of a vector would take longer than the query.
+    // Validating each number of a vector would take longer than the query.
     if (rule.takesNumbers && elements.every(Number.isFinite)) {
       if (known === undefined) this.arrays.set(name, elements);
       else for (const element of elements) known.push(element);
@@ -124,7 +126,7 @@ class BodyArrays {
   }
 }
 
-/** The rest of a body with what was streamed of it in its places, of which each holds an empty array or text. */
+/** Puts the streamed parts into the rest of the body. */
 function placed(
   rest: unknown,
   arrays: ReadonlyMap<string, unknown[]>,

@@ -17,7 +17,10 @@ export function addAuditCommand(program: Command, read: ReadSettings): void {
     .action((folder: string | undefined) => verify(folder, read));
 }
 
-/** Prints a line per file, or one per fault. The exit code is 1 if any was changed, shortened or removed. */
+/**
+ * Prints a line per file, or one per fault. Exits with 1 if any file was changed, shortened or
+ * removed.
+ */
 async function verify(given: string | undefined, read: ReadSettings): Promise<void> {
   const { rootKey, configLocation, indexLocation, auditFolder } = read();
   const folder = given ?? auditFolder;

@@ -1,4 +1,4 @@
-/** `sealdex-server health`: whether the service of this machine responds, for supervisors of containers. */
+/** `sealdex-server health`: whether the local service responds, for container supervisors. */
 
 import { once } from "node:events";
 import { type IncomingMessage, request as requestPlain } from "node:http";
@@ -15,8 +15,8 @@ interface HealthOptions {
 export function addHealthCommand(program: Command, read: ReadSettings): void {
   program
     .command("health")
-    .description("Exit with 0 if the service with these settings responds on this machine, with 1 if not.")
-    .option("--ready", "whether it can also serve requests: its storage responds")
+    .description("Check whether the service is running (exit code 0 or 1).")
+    .option("--ready", "also check that its storage responds")
     .action(async ({ ready = false }: HealthOptions) => {
       if (!(await isHealthy(read(), ready ? "ready" : "live"))) process.exitCode = 1;
     });
@@ -24,12 +24,12 @@ export function addHealthCommand(program: Command, read: ReadSettings): void {
 
 async function isHealthy({ host, port, tls }: Settings, state: "live" | "ready"): Promise<boolean> {
   const address = {
-    // An address for all interfaces is none to connect to.
+    // An address for all interfaces cannot be connected to.
     host: host === "0.0.0.0" || host === "::" ? "localhost" : host,
     port,
     path: `/v1/health/${state}`,
     signal: AbortSignal.timeout(timeoutMs),
-    // The certificate need not be for this name; nothing secret is sent.
+    // The certificate may be for another name; the request contains no secret.
     rejectUnauthorized: false,
   };
   try {

@@ -1,4 +1,4 @@
-/** `sealdex-server keys create|list|revoke`. The key that `create` prints is all that is written to standard output. */
+/** `sealdex-server keys create|list|revoke`. `create` prints only the key to standard output. */
 
 import type { Command } from "commander";
 import { Option } from "commander";
@@ -37,14 +37,14 @@ export function addKeysCommand(program: Command, read: ReadSettings): void {
   keys
     .command("create")
     .description("Issue an API key and print it. It cannot be shown again.")
-    .requiredOption("--name <text>", "what to call it in lists and logs")
+    .requiredOption("--name <text>", "its name in lists and logs")
     .addOption(
-      new Option("--scope <scope...>", "what it permits; admin includes the others")
+      new Option("--scope <scope...>", "its permissions; admin includes the others")
         .choices(scopes)
         .makeOptionMandatory(),
     )
     .option("--index <name...>", "the only indexes it may be used for (default: all)")
-    .option("--expires <when>", "after a time such as 12h or 90d, or at a date such as 2027-12-31")
+    .option("--expires <when>", "a duration (12h, 90d) or a date (2027-12-31)")
     .action((options: CreateOptions) => withStore((store) => create(store, options)));
 
   keys
@@ -58,7 +58,7 @@ export function addKeysCommand(program: Command, read: ReadSettings): void {
     .action((id: string) => withStore((store) => revoke(store, id)));
 }
 
-/** Runs a command; if it names the key that it created or revoked, that is recorded in the audit log. */
+/** Runs a command and records the key that it created or revoked in the audit log. */
 async function runWithStore(settings: Settings, work: Work): Promise<void> {
   const { rootKey, configLocation, indexLocation, auditFolder } = settings;
   if (rootKey === undefined) {
@@ -134,7 +134,6 @@ function parseExpiry(text: string, now: number): number {
   const [, count, unit] = /^(\d{1,6})([hd])$/.exec(text) ?? [];
   const at =
     count === undefined ? Date.parse(text) : now + Number(count) * unitMs[unit as keyof typeof unitMs];
-  if (Number.isNaN(at))
-    throw invalid("--expires: expected a time such as 12h or 90d, or a date such as 2027-12-31");
+  if (Number.isNaN(at)) throw invalid("--expires: expected a duration (12h, 90d) or a date (2027-12-31)");
   return at;
 }

@@ -13,11 +13,11 @@ import { joinSiblings, type Worker } from "../processes/worker.js";
 import { requireKeys, type Settings } from "../settings.js";
 import { traced } from "../tracing.js";
 
-/** How long the storage may take to respond for the service to count as ready. */
+/** Time limit of storage in the readiness check. */
 const readyMsMax = 5000;
 const signals = ["SIGINT", "SIGTERM"] as const;
 
-/** `version`: what `/v1/health` reports. */
+/** `version` is reported by `/v1/health`. */
 export async function serve(settings: Settings, version: string): Promise<void> {
   requireKeys(settings);
   const worker = joinSiblings(settings.processes);
@@ -25,7 +25,7 @@ export async function serve(settings: Settings, version: string): Promise<void> 
   supervise(settings.processes, (line) => void process.stdout.write(line));
 }
 
-/** In this process. `worker`: as which of several. */
+/** Serves in this process, which is `worker` if there are several. */
 async function serveHere(settings: Settings, version: string, worker: Worker | undefined): Promise<void> {
   const {
     host,
@@ -44,7 +44,8 @@ async function serveHere(settings: Settings, version: string, worker: Worker | u
   const { indexLocation, configLocation, anchorLocation, ...others } = clientOptions;
   const { storageTimeoutMs } = others;
   const metrics = new Metrics();
-  // Opened here, since API keys are kept next to the configuration of indexes, and calls are measured.
+  // Opened here, since API keys are stored next to the configuration of indexes, and calls are
+  // measured.
   const open = (location: StorageLocation, name: string) =>
     traced(metrics.measured(openLocation(location, storageTimeoutMs), name), name);
   const indexStore = open(indexLocation, "index");
@@ -62,7 +63,7 @@ async function serveHere(settings: Settings, version: string, worker: Worker | u
     const help = "When the TLS certificate of the service expires, in seconds since 1970.";
     metrics.gauge("sealdex_certificate_expiry_seconds", help, () => expiryOf(certificates), "min");
   }
-  // A location that cannot hold indexes is found out now, not by the first request.
+  // Finds unusable locations now instead of in the first request.
   await checkLocations(client);
   const audit =
     auditFolder !== undefined && rootKey !== undefined
@@ -85,7 +86,7 @@ async function serveHere(settings: Settings, version: string, worker: Worker | u
     metrics,
     ...(dashboard && { dashboard: locations }),
     models: clientOptions.models.allowed ?? [],
-    // Nothing has this name: whether the storage answers is all that is asked.
+    // No blob has this name: the read only checks that storage responds.
     checkStorage: () =>
       configStore.read("ready", { offset: 0, length: 0 }, { signal: AbortSignal.timeout(readyMsMax) }),
     ...(audit && { audit }),
@@ -95,7 +96,7 @@ async function serveHere(settings: Settings, version: string, worker: Worker | u
     ...(rootKey !== undefined && { issuing: { rootKey, store: configStore } }),
   });
   const stop = async (signal: string) => {
-    app.log.info(`${signal}: stopping once the requests in progress are answered`);
+    app.log.info(`${signal}: stopping after the running requests`);
     try {
       await app.close();
       await client.close();

@@ -47,22 +47,22 @@ export function addTransferCommands(program: Command, read: ReadSettings): void 
       "a file with its key, 64 hexadecimal characters (default: SEALDEX_INDEX_KEY)",
     )
     .option("--filter <json>", "only items whose metadata match")
-    .option("--after <id>", "only items whose ids are greater: to go on after an interruption")
+    .option("--after <id>", "resume after this id")
     .option("--vectors <form>", "base64 (float32, little-endian), numbers or none", "base64")
     .action((options: ExportArguments) => withIndex(options, (index) => exportTo(index, options)));
 
   program
     .command("import")
     .description(
-      "Store items from standard input, as export writes them, in an index that exists. Needs the locations of the service.",
+      "Store items from standard input, in the format of export, in an existing index. Needs the locations of the service.",
     )
     .requiredOption("--index <name>", "the index")
     .option(
       "--key-file <path>",
       "a file with its key, 64 hexadecimal characters (default: SEALDEX_INDEX_KEY)",
     )
-    .option("--from-line <number>", "the first line to store: to go on after an interruption", "1")
-    .option("--skip-unchanged", "leave items as they are that are stored already")
+    .option("--from-line <number>", "the first line to store, to resume", "1")
+    .option("--skip-unchanged", "skip items already stored unchanged")
     .action((options: ImportArguments) => withIndex(options, (index) => importFrom(index, options)));
 }
 
@@ -76,7 +76,7 @@ async function exportTo(index: VectorIndex, { filter, after, vectors }: ExportAr
   await pipeline(Readable.from(lines), process.stdout);
 }
 
-/** Reports on standard error how far it is, and after a failure how to go on. */
+/** Prints progress to standard error, and after a failure how to resume. */
 async function importFrom(
   index: VectorIndex,
   { fromLine, skipUnchanged = false }: ImportArguments,
@@ -90,12 +90,12 @@ async function importFrom(
       skipUnchanged,
       onProgress: (progress) => {
         ({ lines } = progress);
-        process.stderr.write(`${lines} lines done\n`);
+        process.stderr.write(`${lines} lines stored\n`);
       },
     });
-    process.stderr.write(`${items} items are stored\n`);
+    process.stderr.write(`Imported ${items} items (${lines} lines).\n`);
   } catch (error) {
-    process.stderr.write(`to go on: --from-line ${lines + 1}\n`);
+    process.stderr.write(`to resume: --from-line ${lines + 1}\n`);
     throw error;
   }
 }
@@ -111,7 +111,7 @@ async function runWithIndex(
     throw invalid("--key-file: expected a file with the key of the index, or SEALDEX_INDEX_KEY, got neither");
   }
   const locations = { indexLocation, configLocation, ...(anchorLocation && { anchorLocation }) };
-  // What clients of the service may ask for does not limit its operator.
+  // Limits of the service's clients do not apply to its operator.
   const { allowed: _allowed, failWhileLoading: _failWhileLoading, ...models } = settings.models;
   const client = createClient({ ...locations, models, automaticTraining: false });
   try {

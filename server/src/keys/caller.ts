@@ -1,17 +1,20 @@
-/** The caller of a request, as its API key identifies it, and what that key permits. */
+/** The caller of a request, identified by its API key, with its permissions. */
 
 import { SealdexError } from "sealdex/core";
 
-/** What a key permits. `admin` includes the others. `routeAccess` lists which endpoint needs which. */
+/** Permissions of a key. `admin` includes the others. `routeAccess` maps endpoints to scopes. */
 export const scopes = ["read", "write", "admin"] as const;
 
 export type Scope = (typeof scopes)[number];
 
 export interface Caller {
-  /** For logs: the id of an issued key, `root`, or `operator-1` for the first key of the settings. Not secret. */
+  /**
+   * For logs: id of an issued key, `root`, or `operator-1` for the first key of the settings. Not
+   * secret.
+   */
   readonly id: string;
   readonly scopes: readonly Scope[];
-  /** The names of the only indexes that the key may be used for. Undefined: all. */
+  /** Names of the only indexes that the key may use. Undefined: all. */
   readonly indexes?: readonly string[];
 }
 
@@ -25,7 +28,10 @@ export function checkScope(caller: Caller, accepted: readonly Scope[]): void {
   throw new SealdexError("forbidden", `X-API-Key: expected a key with the scope ${accepted.join(" or ")}`);
 }
 
-/** Throws `forbidden` unless the caller may read: what depends on stored items tells something of them. */
+/**
+ * Throws `forbidden` unless the caller may read: conditional changes reveal something about stored
+ * items.
+ */
 export function checkMayRead(caller: Caller | undefined, what: string): void {
   if (caller?.scopes.some((scope) => scope === "admin" || scope === "read") === true) return;
   throw new SealdexError("forbidden", `X-API-Key: expected a key with the scopes read and write for ${what}`);
@@ -35,7 +41,7 @@ export function mayUseIndex({ indexes }: Caller, indexName: string): boolean {
   return indexes === undefined || indexes.includes(indexName);
 }
 
-/** Throws `forbidden`, whether or not there is such an index. */
+/** Throws `forbidden`, whether or not the index exists. */
 export function checkIndex(caller: Caller, indexName: string): void {
   if (mayUseIndex(caller, indexName)) return;
   throw new SealdexError("forbidden", "X-API-Key: expected a key that may be used for this index");

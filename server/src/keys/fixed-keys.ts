@@ -1,10 +1,10 @@
-/** API keys of the settings: the root key and those that the operator gives. They permit everything. */
+/** API keys of the settings: the root key and the operator's. They permit everything. */
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Caller } from "./caller.js";
 
 export class FixedKeys {
-  /** Digests, not keys. */
+  /** Digests instead of keys. */
   readonly #known: readonly { readonly digest: Buffer; readonly caller: Caller }[];
 
   constructor(rootKey: string | undefined, apiKeys: readonly string[]) {
@@ -13,7 +13,7 @@ export class FixedKeys {
     this.#known = named.map(([key, id]) => ({ digest: digestOf(key), caller: { id, scopes: ["admin"] } }));
   }
 
-  /** Takes the same time wherever the keys differ. */
+  /** Takes constant time wherever the keys differ. */
   callerOf(apiKey: string): Caller | undefined {
     const digest = digestOf(apiKey);
     const [found] = this.#known.filter((known) => timingSafeEqual(known.digest, digest));

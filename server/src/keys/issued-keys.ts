@@ -1,6 +1,6 @@
 /**
- * Issued API keys as the service checks them, for a request each: their records are kept in memory and read again so often
- * that every process notices a revocation within `trustMs`.
+ * Checks issued API keys. Their records are cached and read again often enough that every process
+ * notices a revocation within `trustMs`.
  */
 
 import { noSiblings, type Siblings } from "../processes/siblings.js";
@@ -9,18 +9,21 @@ import type { KeyRecord } from "./key-record.js";
 import type { KeyStore } from "./key-store.js";
 import { decodeKeyText, type KeyText } from "./key-text.js";
 
-/** For how long a record is trusted after it was read. From half of this time on it is read again, in the background. */
+/**
+ * Time for which a cached record is trusted. After half of it, the record is read again in the
+ * background.
+ */
 export const trustMs = 10_000;
 const revokedTopic = "revoked API key";
-/** What records in memory may take together, about: 10,000 of keys for a few indexes. */
+/** Approximate limit of cached records: 10,000 keys for a few indexes. */
 const knownBytesMax = 10 * 1024 * 1024;
-/** Of a record, besides the names of its indexes, of up to two bytes per character. */
+/** Size of a record without the names of its indexes, of up to two bytes per character. */
 const recordBytes = 1024;
 const nameBytes = 64;
 
 interface Known {
   readonly record: KeyRecord;
-  /** When the storage was asked for it. */
+  /** Start of the read. */
   readonly readAt: number;
 }
 
@@ -39,8 +42,8 @@ export class IssuedKeys {
   }
 
   /**
-   * `checkMayRead` is called before the storage is asked for an id that is not in memory, and may throw. Throws
-   * `storage_unavailable` if whether a key is still valid cannot be found out.
+   * `checkMayRead` is called before an unknown id is read from storage, and may throw. Throws
+   * `storage_unavailable` if the key cannot be checked.
    */
   async callerOf(apiKey: string, checkMayRead: () => Promise<void>): Promise<Caller | undefined> {
     const text = decodeKeyText(apiKey);
@@ -53,7 +56,9 @@ export class IssuedKeys {
     return { id, scopes, indexes };
   }
 
-  /** Revokes a key, at once in this process, and a moment later in its siblings. Throws `not_found`. */
+  /**
+   * Revokes a key at once in this process, and a moment later in its siblings. Throws `not_found`.
+   */
   async revoke(id: string): Promise<void> {
     await this.store.revoke(id);
     this.#forget(id);
@@ -72,9 +77,9 @@ export class IssuedKeys {
       return this.#read(id);
     }
     const age = this.store.now() - known.readAt;
-    // A clock that was set back says nothing about the age.
+    // If the clock was set back, the age is unknown.
     if (age < 0 || age >= trustMs) return this.#read(id);
-    // A failure is reported once the record can be trusted no longer.
+    // A failure is reported once the record is no longer trusted.
     if (age >= trustMs / 2) this.#read(id).catch(() => undefined);
     this.#known.delete(id);
     this.#known.set(id, known);
@@ -94,7 +99,7 @@ export class IssuedKeys {
     return reading;
   }
 
-  /** `isWanted`: whether the key was not revoked here in the meantime. */
+  /** `isWanted`: whether the key was not revoked here meanwhile. */
   async #readAndKeep(id: string, isWanted: () => boolean): Promise<KeyRecord | undefined> {
     const readAt = this.store.now();
     const record = await this.store.read(id);

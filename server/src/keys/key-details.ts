@@ -1,4 +1,4 @@
-/** What an API key is to permit, checked before one is issued: over HTTP and on the command line. */
+/** Checks the details of a new API key, over HTTP and on the command line. */
 
 import { invalid } from "sealdex/wire";
 import type { KeyDetails } from "./key-record.js";

@@ -1,8 +1,9 @@
 /**
- * The record of an issued API key, as it is stored: a MAC of 32 bytes, then JSON. FORMAT.md §8.
+ * The stored record of an issued API key: a MAC of 32 bytes, then JSON. FORMAT.md §8.
  *
- * The record has no secret, only its HMAC. All of it is authenticated under a key that is derived from the root key, so
- * that a party that can write to the configuration location cannot issue API keys or extend what they permit.
+ * The record has an HMAC of the secret, not the secret. It is authenticated by a key derived from
+ * the root key, so that whoever can write to the configuration location cannot issue API keys or
+ * extend their permissions.
  */
 
 import { createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
@@ -11,12 +12,12 @@ import type { Scope } from "./caller.js";
 import type { KeyText } from "./key-text.js";
 
 export interface KeyDetails {
-  /** What the operator calls it. */
+  /** Name chosen by the operator. */
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** The names of the only indexes that it may be used for. Undefined: all. */
+  /** Names of the only indexes that it may use. Undefined: all. */
   readonly indexes?: readonly string[];
-  /** Milliseconds since 1970. Undefined: it does not expire. */
+  /** Milliseconds since 1970. Undefined: never. */
   readonly expiresAt?: number;
 }
 
@@ -35,14 +36,17 @@ const labels = { record: "sealdex-server/1/api-key-record", secret: "sealdex-ser
 
 export const recordsPrefix = "apikeys/";
 
-/** The longest: 1,000 names of indexes, of 128 bytes that JSON escapes, are shorter. What is longer does not authenticate. */
+/**
+ * Longest record: 1,000 names of indexes, of 128 escaped bytes, are shorter. A longer one does not
+ * authenticate.
+ */
 export const wholeRecord = { offset: 0, length: 2 ** 20 };
 
 export function recordKey(id: string): string {
   return recordsPrefix + id;
 }
 
-/** What is derived from the root key. */
+/** Keys derived from the root key. */
 export class RecordKeys {
   readonly #record: KeyObject;
   readonly #secret: KeyObject;
@@ -56,7 +60,7 @@ export class RecordKeys {
     return createHmac("sha256", this.#secret).update(id).update(secret).digest();
   }
 
-  /** Takes the same time wherever the secrets differ. */
+  /** Takes constant time wherever the secrets differ. */
   isSecretOf(record: KeyRecord, text: KeyText): boolean {
     return timingSafeEqual(record.digest, this.digest(text));
   }
@@ -66,11 +70,11 @@ export class RecordKeys {
     return Buffer.concat([this.#mac(record.id, json), json]);
   }
 
-  /** Undefined for a record that was created with another root key or for another id, or was modified. */
+  /** Undefined for a record of another root key or id, or a modified one. */
   open(id: string, bytes: Uint8Array): KeyRecord | undefined {
     const [mac, json] = [bytes.subarray(0, macBytes), bytes.subarray(macBytes)];
     if (mac.length < macBytes || !timingSafeEqual(mac, this.#mac(id, json))) return undefined;
-    // Authenticated, so it is what `seal` wrote.
+    // Authenticated, so `seal` wrote it.
     const record = JSON.parse(Buffer.from(json).toString("utf8")) as StoredRecord;
     const { version: _version, digest, ...rest } = record;
     return { ...rest, digest: Buffer.from(digest, "hex") };

@@ -1,4 +1,7 @@
-/** The API keys that were issued: one record per key in the configuration location, which several processes may share. */
+/**
+ * Issued API keys: one record per key in the configuration location, which several processes may
+ * share.
+ */
 
 import { type BlobStore, SealdexError } from "sealdex/core";
 import { yieldIfDue } from "sealdex/wire";
@@ -13,34 +16,35 @@ import {
   wholeRecord,
 } from "./key-record.js";
 
-/** How many records are read at once. */
+/** Concurrent reads. */
 const readsMax = 16;
-/** Ids that are listed at a time. */
+/** Ids per page of a list. */
 const idsPerPage = 256;
 
-/** Which keys are listed. */
 export interface KeyRange {
   /** Only ids after this one. Default: all. */
   readonly after?: string | undefined;
-  /** How many are wanted, as far as that is known. Default: all. */
+  /** Expected number of keys, if known. Default: all. */
   readonly limit?: number;
   readonly signal?: AbortSignal;
 }
 
 export interface KeyPage {
   readonly records: readonly KeyRecord[];
-  /** Ids of records that do not authenticate: those were created with another root key, or were modified. */
+  /** Ids of records that do not authenticate: of another root key, or modified. */
   readonly unknown: readonly string[];
 }
 
 export class KeyStore {
   readonly #store: BlobStore;
-  /** What digests and authenticates records. */
+  /** Computes digests and authenticates records. */
   readonly recordKeys: RecordKeys;
   readonly lastUses: LastUses;
   readonly #now: () => number;
 
-  /** `store`: of the configuration location, the caller's to close. `now`: milliseconds since 1970. */
+  /**
+   * `store`: of the configuration location, closed by the caller. `now`: milliseconds since 1970.
+   */
   constructor(store: BlobStore, rootKey: string, now: () => number = Date.now) {
     this.#store = store;
     this.recordKeys = new RecordKeys(rootKey);
@@ -48,7 +52,7 @@ export class KeyStore {
     this.lastUses = new LastUses(store, rootKey, now);
   }
 
-  /** The key, which cannot be shown again, and its record. */
+  /** Returns the record and the key, which cannot be shown again. */
   async create(details: KeyDetails): Promise<{ readonly apiKey: string; readonly record: KeyRecord }> {
     const text = newKeyText();
     const digest = this.recordKeys.digest(text);
@@ -65,7 +69,10 @@ export class KeyStore {
     return bytes === null ? undefined : this.recordKeys.open(id, bytes);
   }
 
-  /** Keys in the order of their ids, in pages of at most `idsPerPage`. A page may be empty, and others follow. */
+  /**
+   * Keys in the order of their ids, in pages of at most `idsPerPage`. A page may be empty without
+   * being the last.
+   */
   async *pages({ after = "", limit = Infinity, signal }: KeyRange = {}): AsyncGenerator<KeyPage> {
     const perPage = Math.min(limit, idsPerPage);
     for (let last = recordsPrefix + after; ;) {
@@ -100,10 +107,10 @@ export class KeyStore {
   /** Deletes the record. Throws `not_found` if there is none. */
   async revoke(id: string): Promise<void> {
     if (!isKeyId(id) || (await this.#store.read(recordKey(id), { offset: 0, length: 0 })) === null) {
-      throw new SealdexError("not_found", "API key: there is no key with this id");
+      throw new SealdexError("not_found", "API key: no key has this id");
     }
     await this.#store.delete([recordKey(id)]);
-    // The key is revoked, whether or not its last use can be forgotten now.
+    // The key is revoked even if its last use cannot be deleted now.
     await this.lastUses.forget(id).catch(() => undefined);
   }
 

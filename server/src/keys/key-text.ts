@@ -1,7 +1,7 @@
 /**
- * API keys as text: `sealdex_`, then 88 hexadecimal characters: the key's id (8 bytes), its secret (32 bytes), and a
- * checksum (4 bytes) of all before it. The prefix and the checksum let secret scanners recognise a key with certainty;
- * the id finds its record without a search.
+ * API keys as text: `sealdex_`, then 88 hexadecimal characters: the key's id (8 bytes), its secret
+ * (32 bytes), and a checksum of both (4 bytes). Prefix and checksum let secret scanners recognize
+ * keys with certainty; the id finds the record without a search.
  */
 
 import { createHash, randomBytes } from "node:crypto";
@@ -27,7 +27,7 @@ export function encodeKeyText({ id, secret }: KeyText): string {
   return text + checksumOf(text);
 }
 
-/** Undefined unless `text` is an API key of this form with a correct checksum. */
+/** Undefined unless `text` is an API key with a correct checksum. */
 export function decodeKeyText(text: string): KeyText | undefined {
   const [, id, secret, checksum] = /^sealdex_([0-9a-f]{16})([0-9a-f]{64})([0-9a-f]{8})$/.exec(text) ?? [];
   if (id === undefined || checksumOf(`${prefix}${id}${secret}`) !== checksum) return undefined;

@@ -1,30 +1,33 @@
 /**
- * When each API key was last used, without a write per request: a process remembers every use, and writes the time of a key
- * that is in use every few minutes, and when it stops. FORMAT.md §8.
+ * The last use of each API key, without a write per request: a process remembers every use, and
+ * writes the time of a used key every few minutes, and when it stops. FORMAT.md §8.
  */
 
 import { createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
 import type { BlobStore } from "sealdex/core";
 import { deriveKey } from "../root-key.js";
 
-/** How often the last use of a key is written, at most, by each process. */
+/** Shortest interval between writes for a key, per process. */
 export const writeMs = 10 * 60 * 1000;
-/** How long storage may take to write one: a service that stops does not wait for longer. */
+/** Time limit of a write, so that stopping does not take longer. */
 const storageMsMax = 5000;
-/** An id and its times take about 200 bytes. */
+/** An entry takes about 200 bytes. */
 const knownMax = 10_000;
-/** Names that are listed at a time. */
+/** Names per page of a list. */
 const namesPerPage = 1000;
-/** How many are read or written at once. */
+/** Concurrent reads or writes. */
 const callsMax = 16;
 const label = "sealdex-server/1/api-key-use";
 const prefix = "keyuses/";
-/** A time is a safe integer; names have its distance from the largest, so that the newest is the first of a list. */
+/**
+ * Names have the distance of a time from the largest safe integer, so that the newest comes first
+ * in a list.
+ */
 const timeMax = Number.MAX_SAFE_INTEGER;
 
 interface Use {
   at: number;
-  /** The time that this process has written last, and when it began to. */
+  /** The time last written by this process, and when it started to. */
   written: number | undefined;
   triedAt: number;
 }
@@ -33,7 +36,7 @@ export class LastUses {
   readonly #store: BlobStore;
   readonly #key: KeyObject;
   readonly #now: () => number;
-  /** By the id of the API key, least recently used first. */
+  /** By id of the API key, least recently used first. */
   readonly #uses = new Map<string, Use>();
   readonly #due = new Set<string>();
   #writing: Promise<void> | undefined;
@@ -45,7 +48,7 @@ export class LastUses {
     this.#now = now;
   }
 
-  /** Remembers that the key is used now. Awaits nothing. */
+  /** Notes a use. Synchronous. */
   note(id: string): void {
     const at = this.#now();
     const use = this.#uses.get(id) ?? { at, written: undefined, triedAt: -Infinity };
@@ -54,13 +57,13 @@ export class LastUses {
     this.#uses.set(id, use);
     const [oldest] = this.#uses.keys();
     if (this.#uses.size > knownMax) this.#uses.delete(oldest);
-    // A clock that was set back says nothing about the age.
+    // If the clock was set back, the age is unknown.
     if (Math.abs(at - use.triedAt) >= writeMs) void this.#write([id]);
   }
 
   /**
-   * Of these keys, in the order of their ids: milliseconds since 1970, by this process to the moment, by others to within
-   * `writeMs`. A key that was not used has none.
+   * Last uses of these keys in milliseconds since 1970: exact for this process, within `writeMs`
+   * for others. Unused keys have none.
    */
   async list(ids: readonly string[]): Promise<Map<string, number>> {
     const times = new Map<string, number>();
@@ -75,7 +78,7 @@ export class LastUses {
     return times;
   }
 
-  /** The names of the newest uses of these keys, in the order of their ids. */
+  /** Names of the newest uses of these keys. */
   async #newestNames(ids: readonly string[]): Promise<Map<string, string>> {
     const newest = new Map<string, string>();
     const wanted = new Set(ids);
@@ -100,12 +103,12 @@ export class LastUses {
     await this.#store.delete(await this.#store.list(`${prefix}${id}/`));
   }
 
-  /** Writes what is not written yet. Never rejects. */
+  /** Writes unwritten uses. Never rejects. */
   async close(): Promise<void> {
     await this.#write(Array.from(this.#uses.keys()));
   }
 
-  /** Resolves once these are written, or could not be: that is tried again when they are due the next time. */
+  /** Resolves once these are written or have failed; failed ones are written when next due. */
   #write(ids: readonly string[]): Promise<void> {
     for (const id of ids) this.#due.add(id);
     this.#writing ??= this.#writeDue().finally(() => {
@@ -131,7 +134,7 @@ export class LastUses {
     const options = { signal: AbortSignal.timeout(storageMsMax) };
     await this.#store.create(name, this.#mac(name), options);
     use.written = at;
-    // After a restart, what earlier processes have left is deleted as well.
+    // After a restart, also deletes the names of earlier processes.
     const older =
       written === undefined ? await this.#store.list(`${prefix}${id}/`, options) : [nameOf(id, written)];
     await this.#store.delete(

@@ -1,4 +1,4 @@
-/** Which scope each endpoint needs. An endpoint that is not listed here is refused when the service starts. */
+/** The scope of each endpoint. The service does not start with an endpoint that is missing here. */
 
 import type { Scope } from "./caller.js";
 
@@ -46,7 +46,7 @@ const table: Readonly<Record<string, readonly Scope[]>> = {
   "DELETE /v1/indexes/:name/users/:id": ["admin"],
 };
 
-/** The scopes of which a caller needs one. HEAD needs what GET does. */
+/** Scopes of which a caller needs one. HEAD needs the same as GET. */
 export function routeAccess(method: string, url: string): readonly Scope[] {
   const route = `${method === "HEAD" ? "GET" : method} ${url}`;
   if (!Object.hasOwn(table, route)) throw new Error(`${route}: its scope is not listed`);

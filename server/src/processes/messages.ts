@@ -1,4 +1,4 @@
-/** What the processes of a service send each other: through the one that supervises them, which passes it on. */
+/** Messages between the processes of a service, relayed by the supervisor. */
 
 export type FromWorker =
   | { readonly kind: "tell"; readonly topic: string; readonly value: unknown }

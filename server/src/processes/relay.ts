@@ -1,9 +1,9 @@
-/** Passes messages of one process on to the others, in the process that supervises them. */
+/** Relays messages between the processes, in the supervisor. */
 
 import type { Worker } from "node:cluster";
 import type { FromWorker, ToWorker } from "./messages.js";
 
-/** How long answers are waited for. */
+/** Time limit of answers. */
 const answerMsMax = 5000;
 
 interface Question {
@@ -26,7 +26,7 @@ export class Relay {
     });
   }
 
-  /** To all. */
+  /** Sends to all processes. */
   send(message: ToWorker): void {
     for (const worker of this.#workers) sendTo(worker, message);
   }
@@ -73,7 +73,7 @@ function settle({ waitingFor, finish }: Question, worker: Worker): void {
   if (waitingFor.delete(worker) && waitingFor.size === 0) finish();
 }
 
-/** What ended in the meantime needs no message; its end is noticed by itself. */
+/** A process that has ended needs no message. */
 function sendTo(worker: Worker, message: ToWorker): void {
   if (worker.isConnected()) worker.send(message, () => undefined);
 }

@@ -1,17 +1,19 @@
-/** The other processes of one service, on one machine: what one of them counts or is told, all have to know. */
+/**
+ * The other processes of one service on this machine, with which counts and revocations are shared.
+ */
 
 export interface Siblings {
-  /** How many processes the service has, this one included. */
+  /** Number of processes, including this one. */
   readonly count: number;
-  /** Sends a value, of JSON, to the others; it arrives a little later. */
+  /** Sends a JSON value to the others, asynchronously. */
   tell(topic: string, value: unknown): void;
   whenTold(topic: string, listener: (value: unknown) => void): void;
-  /** The answers of the others; without those that end, or do not respond in time. */
+  /** Answers of the others, without those that end or do not respond in time. */
   ask(topic: string): Promise<unknown[]>;
   whenAsked(topic: string, answer: () => unknown): void;
 }
 
-/** Of a process that has none. */
+/** For a single process. */
 export const noSiblings: Siblings = {
   count: 1,
   tell: () => undefined,

@@ -1,6 +1,6 @@
 /**
- * Several processes of one service: they share the port, and each serves what connects to it. One that ends is started again, after
- * a pause that grows while processes keep ending soon after their start.
+ * Runs several processes of one service, which share the port. A process that ends is restarted,
+ * after a pause that grows while processes keep ending soon after their start.
  */
 
 import cluster, { type Worker } from "node:cluster";
@@ -8,18 +8,19 @@ import { Relay } from "./relay.js";
 
 const pauseMsMin = 100;
 const pauseMsMax = 30_000;
-/** A process that ran for so long did not fail at its start. */
+/** A process that ran this long did not fail at its start. */
 const longMs = 60_000;
 const signals = ["SIGINT", "SIGTERM"] as const;
 
-/** The pause before the process after `failures` processes, one after the other, that ended soon. */
+/** The pause after this many consecutive early failures. */
 export function restartPauseMs(failures: number): number {
   return Math.min(pauseMsMin * 2 ** Math.max(0, failures - 1), pauseMsMax);
 }
 
 /**
- * Runs `count` processes with the arguments of this one, until a signal ends them all. `log`: takes lines of JSON. The exit code is
- * 1 if the first of them ends before it listens: its settings or locations are wrong then, and it has said so.
+ * Runs `count` processes with the arguments of this one, until a signal ends them all. `log` takes
+ * lines of JSON. Exits with 1 if the first process ends before it listens, since its settings or
+ * locations are then wrong, which it has printed.
  */
 export function supervise(count: number, log: (line: string) => void): void {
   const relay = new Relay();
@@ -40,7 +41,7 @@ export function supervise(count: number, log: (line: string) => void): void {
     failures = performance.now() - startedAt >= longMs ? 1 : failures + 1;
     const pauseMs = restartPauseMs(failures);
     say(50, `process ${worker.process.pid} ended (${how}); another starts in ${pauseMs} ms`);
-    // Referenced: with the last of its processes gone, the supervisor would end.
+    // Referenced: without processes, the supervisor would exit.
     setTimeout(() => {
       if (!isStopping) start();
     }, pauseMs);
@@ -69,7 +70,8 @@ export function supervise(count: number, log: (line: string) => void): void {
     isStopping = true;
     say(30, `${signal}: stopping ${relay.workers.length} processes`);
     relay.send({ kind: "stop", signal });
-    // A process that is still loading its modules would miss that, and has no request to answer.
+    // A process that is still loading its modules would miss the message, and has no request to
+    // finish.
     for (const worker of starting) worker.process.kill("SIGKILL");
   };
   for (const signal of signals) process.on(signal, stop);

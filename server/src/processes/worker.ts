@@ -1,4 +1,4 @@
-/** A process of several, as it sees the others: see supervise.ts. */
+/** One of several processes: see supervise.ts. */
 
 import cluster from "node:cluster";
 import type { FromWorker, ToWorker } from "./messages.js";
@@ -6,13 +6,13 @@ import type { Siblings } from "./siblings.js";
 
 export interface Worker {
   readonly siblings: Siblings;
-  /** Calls `stop` once the service is to end. */
+  /** Calls `stop` when the service should end. */
   whenStopped(stop: (signal: string) => void): void;
-  /** Ends the connection to the others, without which a process does not end by itself. */
+  /** Disconnects from the others; otherwise the process would not end. */
   leave(): void;
 }
 
-/** `count`: of the processes. Undefined in a process that nobody supervises. */
+/** `count`: number of processes. Undefined without a supervisor. */
 export function joinSiblings(count: number): Worker | undefined {
   const { worker } = cluster;
   if (worker === undefined) return undefined;
@@ -25,7 +25,7 @@ export function joinSiblings(count: number): Worker | undefined {
     if (worker.isConnected()) worker.send(message);
   };
   const respond = async (id: number, topic: string) => {
-    // What fails answers nothing, and the others are not kept waiting.
+    // A failure answers nothing, so that the others need not wait.
     const value = await Promise.resolve(answers.get(topic)?.()).catch(() => undefined);
     send({ kind: "answer", id, value });
   };
@@ -45,7 +45,7 @@ export function joinSiblings(count: number): Worker | undefined {
         stop(message.signal);
     }
   });
-  // Signals reach every process of a terminal or a unit; the supervisor says when to stop.
+  // Signals reach every process of a terminal or unit; the supervisor decides when to stop.
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => undefined);
   return {
     siblings: {

@@ -1,4 +1,4 @@
-/** `/v1/admin/*`: what the dashboard shows. For admin keys that are not limited to some indexes. */
+/** `/v1/admin/*`: data of the dashboard. For admin keys without a limit to some indexes. */
 
 import { randomUUID } from "node:crypto";
 import { SealdexError } from "sealdex/core";
@@ -19,7 +19,7 @@ interface Services {
   readonly indexes: OpenIndexes;
   readonly lastWrites: LastWrites;
   readonly health: () => Promise<LocationHealth[]>;
-  /** Undefined: there is no audit log. */
+  /** Undefined without an audit log. */
   readonly audit: AuditReader | undefined;
 }
 
@@ -30,7 +30,7 @@ export function addAdminRoutes(app: Server, services: Services): void {
     if (caller !== undefined) checkUnlimited(caller);
   });
 
-  // Asked for every few seconds while someone looks, and of no index: not for the audit log.
+  // Polled every few seconds and about no index, so the audit log omits it.
   app.get("/v1/admin/live", { schema: schemas.live, config: { isUnrecorded: true } }, async () =>
     schemas.encodeLive(await LiveFigures.read(metrics), { process, version }),
   );

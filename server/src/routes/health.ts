@@ -1,4 +1,4 @@
-/** `/v1/health`, `/v1/health/live` and `/v1/health/ready`. They need no API key. */
+/** `/v1/health`, `/v1/health/live` and `/v1/health/ready`. No API key required. */
 
 import { SealdexError } from "sealdex/core";
 import { encodeHealth } from "sealdex/wire";
@@ -6,10 +6,10 @@ import type { Server } from "../http-server.js";
 import { sharedFor } from "../shared-for.js";
 import * as schemas from "../schemas/operations.js";
 
-/** How often the storage is asked at most, however many ask whether the service is ready. */
+/** Shortest interval between two storage checks. */
 const checkMs = 1000;
 
-/** `checkStorage`: rejects if the service could not serve requests now. */
+/** `checkStorage` rejects if the service cannot serve requests. */
 export function addHealthRoutes(
   app: Server,
   version: string,
@@ -28,7 +28,7 @@ export function addHealthRoutes(
     try {
       await check();
     } catch (cause) {
-      // A time-out among others.
+      // Includes time-outs.
       throw new SealdexError("storage_unavailable", "the storage did not respond", { cause });
     }
     return encodeHealth(version);

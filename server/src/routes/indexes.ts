@@ -33,14 +33,14 @@ interface Services {
   readonly reading: (reply: FastifyReply) => ReadLimits;
 }
 
-/** What a name takes in memory, at most: 128 characters of two bytes, and the string. */
+/** Memory of a name: 128 characters of two bytes, and the string object. */
 const nameBytes = 300;
 
-/** The same of a namespace, of 512 characters. */
+/** The same for a namespace of 512 characters. */
 const namespaceBytes = 1100;
 
 export function addIndexRoutes(app: Server, { client, indexes, limits, reading }: Services): void {
-  // The names of all indexes are in memory for one request at a time.
+  // Limits the names of all indexes in memory to one request at a time.
   const listing = new Semaphore(1, limits.waitingMax);
 
   app.post("/v1/indexes/create", { schema: schemas.createIndex }, async ({ body }) => {
@@ -135,7 +135,7 @@ export function addIndexRoutes(app: Server, { client, indexes, limits, reading }
     const leave = await listing.acquire(ownerOf(request), 1, signal);
     try {
       const limit = query.limit === undefined ? undefined : Number(query.limit);
-      // Of a key with indexes of its own, the names may lie anywhere among all.
+      // The names that a limited key may see can be anywhere among all.
       const names = await client.listIndexes({
         after: query.after,
         signal,
@@ -151,8 +151,8 @@ export function addIndexRoutes(app: Server, { client, indexes, limits, reading }
 }
 
 /**
- * The only form of a description that a client knows, if it refuses fields of the other: generated clients in Go do, and send
- * nothing else that says their version. Undefined: both at once.
+ * The only form of a description for clients that refuse fields of the other: generated clients in
+ * Go, which send no other sign of their version. Undefined: both at once.
  */
 function formOf(headers: IncomingHttpHeaders): "flat" | "nested" | undefined {
   const wanted = headers["x-describe-form"];

@@ -1,20 +1,20 @@
-/** Lists of issued API keys as JSON, in pages, as far as the results of one request may go. */
+/** Lists issued API keys as JSON, in pages, within the limits of results. */
 
 import { yieldIfDue } from "sealdex/wire";
 import type { KeyRecord } from "../keys/key-record.js";
 import type { KeyStore } from "../keys/key-store.js";
 import type { ReadLimits } from "../results.js";
 
-/** What a request says about its page. */
+/** Paging of a request. */
 export interface PageQuery {
   readonly limit?: string;
   readonly after?: string;
 }
 
-/** What a list shows of some records, in the order of their ids: all, or some. */
+/** Encodes some records, in the order of their ids; may skip some. */
 type Encode = (records: readonly KeyRecord[]) => readonly object[] | Promise<readonly object[]>;
 
-/** Of a text in memory, besides two bytes per character. */
+/** Memory of a text besides two bytes per character. */
 const textBytes = 100;
 
 /** The JSON of each entry. Throws `too_large` if there are too many for one response. */

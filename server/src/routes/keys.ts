@@ -1,4 +1,6 @@
-/** `/v1/keys`: issuing, listing and revoking API keys. For admin keys that are not limited to some indexes. */
+/**
+ * `/v1/keys`: issues, lists and revokes API keys. For admin keys without a limit to some indexes.
+ */
 
 import type { FastifyReply } from "fastify";
 import { SealdexError } from "sealdex/core";
@@ -40,7 +42,10 @@ export function addKeyRoutes(app: Server, { issued, reading }: Services): void {
   });
 }
 
-/** Throws `not_supported` if the service issues no keys, and `forbidden` for a caller that may not manage them. */
+/**
+ * Throws `not_supported` if the service issues no keys, and `forbidden` for a caller that may not
+ * manage them.
+ */
 export function issuedBy(issued: IssuedKeys | undefined, caller: Caller | undefined): IssuedKeys {
   if (caller !== undefined) checkUnlimited(caller);
   if (issued !== undefined) return issued;

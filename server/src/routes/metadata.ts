@@ -1,4 +1,6 @@
-/** `POST /v1/vectors/query_metadata`: which items match, without vectors. `GET /v1/embedding-models`. */
+/**
+ * `POST /v1/vectors/query_metadata`: items that match, without vectors. `GET /v1/embedding-models`.
+ */
 
 import type { FastifyReply } from "fastify";
 import { decodeAddress, decodeMetadataQuery, idRowTexts, served } from "sealdex/wire";
@@ -12,7 +14,7 @@ interface Services {
   readonly indexes: OpenIndexes;
   readonly bodyLimit: number;
   readonly reading: (reply: FastifyReply) => ReadLimits;
-  /** Names of embedding models that the operator allows. */
+  /** Embedding models that the operator allows. */
   readonly models: readonly string[];
 }
 

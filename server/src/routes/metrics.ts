@@ -1,4 +1,7 @@
-/** `GET /metrics`, for Prometheus: of all processes of the service, so for keys that are not limited to some indexes. */
+/**
+ * `GET /metrics`, for Prometheus: for all processes and indexes, so for keys without a limit to
+ * some indexes.
+ */
 
 import { checkUnlimited } from "../keys/caller.js";
 import type { Server } from "../http-server.js";

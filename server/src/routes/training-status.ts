@@ -1,6 +1,6 @@
 /**
- * `GET /v1/indexes/training-status`: which indexes this service trains, in any of its processes. Published clients send no API key with it; the answer
- * then names no index.
+ * `GET /v1/indexes/training-status`: the indexes in training, in all processes. Published clients
+ * send no API key; the response then names no index.
  */
 
 import type { Server } from "../http-server.js";

@@ -26,7 +26,7 @@ export function addUserRoutes(app: Server, { client, indexes, issued, reading }:
   /** Throws `not_found`, or `wrong_index_key` for a key that does not open the index. */
   async function checkIndex(indexName: string, indexKey: string | null | undefined): Promise<void> {
     if (typeof indexKey === "string") return indexes.use({ indexName, indexKey }, async () => undefined);
-    // Only an index that exists refuses a key. A list of all indexes may be long.
+    // Only an existing index refuses a random key. Listing all indexes could take long.
     await client.loadIndex({ indexName, indexKey: generateKey() }).catch((error: unknown) => {
       if (!(error instanceof SealdexError && error.code === "wrong_index_key")) throw error;
     });
@@ -65,7 +65,7 @@ export function addUserRoutes(app: Server, { client, indexes, issued, reading }:
   });
 }
 
-/** Whether the key is for this index alone, and no admin key. */
+/** Whether the key is for this index only, and no admin key. */
 function isUserOf({ indexes, scopes }: KeyRecord, indexName: string): boolean {
   return indexes?.length === 1 && indexes[0] === indexName && !scopes.includes("admin");
 }

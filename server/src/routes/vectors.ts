@@ -1,4 +1,4 @@
-/** `/v1/vectors/*`: what is in an index. */
+/** `/v1/vectors/*`: items of an index. */
 
 import type { FastifyReply } from "fastify";
 import type { Item, VectorIndex } from "sealdex/core";
@@ -168,7 +168,10 @@ export function addVectorRoutes(app: Server, { indexes, limits, reading }: Servi
   });
 }
 
-/** More neighbours than a query may ask for are as many as there are items, if those are not more. */
+/**
+ * If the request asks for more neighbors than a query may return, returns the number of items if
+ * that is less.
+ */
 async function achievable(topK: number | undefined, index: VectorIndex): Promise<number | undefined> {
   if (topK === undefined || topK <= topKMax) return topK;
   return Math.min(topK, Math.max(topKMax, await index.count()));

@@ -1,4 +1,4 @@
-/** `/v1/indexes/wraps/*`: who opens an index with which key. */
+/** `/v1/indexes/wraps/*`: keys that open an index. */
 
 import { decodeAddress, decodeWrap, encodeWraps } from "sealdex/wire";
 import type { Server } from "../http-server.js";

@@ -1,4 +1,4 @@
-/** The shapes of what the dashboard asks of the service. */
+/** Shapes of the dashboard's requests. */
 
 import { type Static, Type } from "typebox";
 import { encodeDescription } from "sealdex/wire";
@@ -14,7 +14,7 @@ const milliseconds = { description: "Milliseconds since 1970." };
 
 export const live = {
   tags: ["dashboard"],
-  summary: "What the dashboard draws: figures of this process since it was started.",
+  summary: "Figures of this process since its start, for the dashboard.",
   response: answers(Type.Unknown()),
 };
 
@@ -27,8 +27,8 @@ export const locations = {
         Type.Object({
           name: Type.String(),
           kind: Type.String(),
-          ms: Type.Number({ description: "How long it took." }),
-          code: Type.Optional(Type.String({ description: "Why it does not respond." })),
+          ms: Type.Number({ description: "Response time." }),
+          code: Type.Optional(Type.String({ description: "Error code if it does not respond." })),
         }),
       ),
     }),
@@ -37,7 +37,7 @@ export const locations = {
 
 export const openIndexes = {
   tags: ["dashboard"],
-  summary: "What this process knows of indexes without their keys: of those that it has open.",
+  summary: "Details of the indexes that this process has open.",
   body: closed({ names: Type.Array(Type.String(), { maxItems: namesMax }) }),
   response: answers(
     Type.Object({
@@ -94,7 +94,7 @@ function encodeHistogram({ count, sumSeconds, seconds, counts }: Histogram) {
   return { count, sum_seconds: sumSeconds, seconds, counts };
 }
 
-/** `process`: which process answers, if several share an address. */
+/** `process` identifies the responding process, if several share an address. */
 export function encodeLive(figures: LiveFigures, { process, version }: { process: string; version: string }) {
   return {
     at: Date.now(),
@@ -145,13 +145,13 @@ function encodeCursor({ at, logId, number }: AuditPosition): string {
   return `${at}.${number}.${logId}`;
 }
 
-/** Undefined for a text that is no cursor. */
+/** Undefined for an invalid cursor. */
 function decodeCursor(text: string): AuditPosition | undefined {
   const [, at, number, logId] = /^(\d{1,16})\.(\d{1,15})\.([0-9a-f]{28})$/.exec(text) ?? [];
   return at === undefined ? undefined : { at: Number(at), number: Number(number), logId };
 }
 
-/** All that is known of an index on one level. */
+/** Flattens the description of an index. */
 function flatDescription(description: Described["description"]): Readonly<Record<string, unknown>> {
   const { index_config, ...others } = encodeDescription(description);
   return { ...others, ...index_config, index_config };

@@ -1,4 +1,4 @@
-/** The shapes of requests whose vectors are base64. */
+/** Shapes of requests with base64 vectors. */
 
 import { dimensionMax } from "sealdex/wire";
 import { Type } from "typebox";
@@ -17,7 +17,7 @@ const inOrder = "In the order of the ids; null, or an empty text, for none.";
 
 export const upsertBinary = post(
   "vectors",
-  "Stores items whose vectors are base64, replacing those with the same id.",
+  "Stores items with base64 vectors, replacing those with the same id.",
   upserted,
   {
     ...address,
@@ -33,7 +33,7 @@ export const upsertBinary = post(
 
 export const queryBinary = post(
   "vectors",
-  "The nearest neighbours of vectors that are base64.",
+  "The nearest neighbors of base64 vectors.",
   Type.Object({
     results: Type.Array(Type.Array(match), { description: "One list for each vector, in request order." }),
   }),

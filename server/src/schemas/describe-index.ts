@@ -1,18 +1,18 @@
-/** The shape of what an index is. */
+/** Shape of an index's description. */
 
 import { Type } from "typebox";
 import { address, indexType, metric } from "../schemas.js";
 import { post } from "./shapes.js";
 
 const shape = {
-  dimension: Type.Integer({ description: "0 until the first vector decides it." }),
+  dimension: Type.Integer({ description: "0 until the first vector determines it." }),
   metric,
-  n_lists: Type.Integer({ description: "Inverted lists that exist now: 1 until trained." }),
+  n_lists: Type.Integer({ description: "Present number of inverted lists: 1 until trained." }),
 };
 
 export const describeIndex = post(
   "indexes",
-  "What an index is, and whether it is trained.",
+  "Description and state of an index.",
   Type.Object(
     {
       index_name: Type.String(),
@@ -28,9 +28,11 @@ export const describeIndex = post(
           type: indexType,
           index_type: indexType,
           ...shape,
-          precision: Type.Optional(Type.String({ description: "Of the vectors that `ivfflat` stores." })),
+          precision: Type.Optional(Type.String({ description: "Precision of the vectors of `ivfflat`." })),
           spilling: Type.Optional(
-            Type.Boolean({ description: "False if rows are never in second lists; else absent." }),
+            Type.Boolean({
+              description: "False if rows are never assigned to second lists; otherwise absent.",
+            }),
           ),
           pq_dim: Type.Optional(Type.Integer()),
           pq_bits: Type.Optional(Type.Integer()),
@@ -40,13 +42,13 @@ export const describeIndex = post(
                 top_k: Type.Integer(),
                 points: Type.Array(Type.Object({ recall: Type.Number(), n_probes: Type.Integer() })),
               }),
-              { description: "Of a trained index: how many lists training measured each recall to take." },
+              { description: "For a trained index: lists scanned per recall, as measured by training." },
             ),
           ),
-          segments: Type.Integer({ description: "Segments that hold the items; compaction merges them." }),
-          stored_bytes: Type.Integer({ description: "What segments and model take in storage." }),
+          segments: Type.Integer({ description: "Number of segments; compaction merges them." }),
+          stored_bytes: Type.Integer({ description: "Stored bytes of segments and model." }),
           reclaimable_bytes: Type.Integer({
-            description: "What changes of the service replaced, as long as it is stored for readers.",
+            description: "Bytes of replaced objects that are still stored for readers.",
           }),
           embedding_model: Type.Optional(Type.String()),
           memory: Type.Object(
@@ -60,11 +62,11 @@ export const describeIndex = post(
             },
             {
               description:
-                "Of the service, all indexes together: the process, the engine, opened blocks, their limit, how often they were looked up, and how often that had to read from storage.",
+                "Memory of the service for all indexes: process, engine, cached data and limit, cache lookups and misses.",
             },
           ),
           training_failure: Type.Optional(
-            Type.String({ description: "Why the last automatic training failed, if it did." }),
+            Type.String({ description: "Reason why the last automatic training failed." }),
           ),
         }),
       ),

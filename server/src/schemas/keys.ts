@@ -1,4 +1,4 @@
-/** The shapes of what issues, lists and revokes API keys, and their answers from records. */
+/** Shapes for issuing, listing and revoking API keys, and their responses from records. */
 
 import { type Static, Type } from "typebox";
 import { type KeyDetails, type KeyRecord, keyNameLengthMax } from "../keys/key-record.js";
@@ -35,14 +35,14 @@ export const createKey = {
       Type.Array(Type.String(), { maxItems: indexesMax }),
       "The only indexes it may be used for. Default: all.",
     ),
-    expires_at: optional(Type.Integer(), "Milliseconds since 1970. Default: it does not expire."),
+    expires_at: optional(Type.Integer(), "Milliseconds since 1970. Default: never."),
   }),
   response: answers(Type.Object({ api_key: Type.String({ description: shownOnce }), ...keyFields })),
 };
 
 export const listKeys = {
   tags: ["keys"],
-  summary: "The API keys that were issued, without their secrets, in the order of their ids.",
+  summary: "Issued API keys without their secrets, in the order of their ids.",
   querystring: keyPage,
   response: answers(
     Type.Object({
@@ -85,7 +85,7 @@ export const createUser = {
 
 export const listUsers = {
   tags: ["users"],
-  summary: "The API keys that were issued for this index alone, in the order of their ids.",
+  summary: "Issued API keys for this index only, in the order of their ids.",
   params: userParams,
   querystring: keyPage,
   headers: userHeaders,
@@ -98,7 +98,7 @@ export const listUsers = {
 
 export const deleteUser = {
   tags: ["users"],
-  summary: "Revokes an API key that was issued for this index alone.",
+  summary: "Revokes an API key for this index only.",
   params: Type.Object({ ...userParams.properties, id: Type.String() }),
   headers: userHeaders,
   response: { ...answers(done), 204: Type.Null() },

@@ -1,4 +1,4 @@
-/** The shapes of requests for items by id, and for lists of them. */
+/** Shapes of requests for items by id, and for lists of items. */
 
 import { Type } from "typebox";
 import {
@@ -25,23 +25,23 @@ const storedItem = Type.Object({
 });
 const itemInclude = optional(
   Type.Array(oneOf("vector", "contents", "metadata", "decoded"), { maxItems: fieldsMax }),
-  "Default: all but `decoded`, which is what a compressed index still knows of the vector.",
+  "Default: all but `decoded`, the vector as decoded from the codes.",
 );
 const after = optional(Type.String(), "Only ids after this one.");
 
 export const getItems = post(
   "vectors",
-  "Items by id, in the order asked for; unknown ids are left out.",
+  "Items by id, in this order; unknown ids are skipped.",
   Type.Object({ results: Type.Array(storedItem) }),
   { ...address, ids: Type.Array(Type.String(), limitedItems), namespace, include: itemInclude },
 );
 
 export const listItems = post(
   "vectors",
-  "A page of items in the order of their ids, or of `order_by`. All pages show the index as it was for the first one.",
+  "A page of items in the order of their ids, or of `order_by`. All pages show one state of the index.",
   Type.Object({
     results: Type.Array(storedItem),
-    cursor: Type.Optional(Type.String({ description: "For the next page. Absent after the last one." })),
+    cursor: Type.Optional(Type.String({ description: "Cursor of the next page; absent on the last one." })),
   }),
   {
     ...address,
@@ -51,11 +51,11 @@ export const listItems = post(
     include: itemInclude,
     limit: optional(
       Type.Integer(),
-      "Items of one page, 1 to 10,000. Default 1,000. A page of large items ends earlier.",
+      "Items per page, 1 to 10,000. Default 1,000. A page of large items ends earlier.",
     ),
     cursor: optional(
       Type.String({ maxLength: 1000 }),
-      "Of the page before. 404 if the state that it shows was replaced 15 minutes ago or more and is not stored any more.",
+      "Cursor of the previous page. 404 if its state was replaced at least 15 minutes ago and is no longer stored.",
     ),
     after,
     order_by: orderBy,
@@ -64,11 +64,11 @@ export const listItems = post(
 
 export const listIds = post(
   "vectors",
-  "Ids of all items, or of those that match, in the order of string comparison.",
+  "Ids of all items, or of those that match, in string order.",
   Type.Object({ ids: Type.Array(Type.String()), count: Type.Integer() }),
   {
     ...address,
-    limit: optional(Type.Integer(), "At most so many."),
+    limit: optional(Type.Integer(), "Maximum number."),
     after,
     namespace,
     filters,

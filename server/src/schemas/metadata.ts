@@ -1,4 +1,4 @@
-/** The shapes of queries by metadata alone, and of the list of embedding models. */
+/** Shapes of queries by metadata only, and of the list of embedding models. */
 
 import { Type } from "typebox";
 import { address, filter, filters, namespace } from "../schemas.js";
@@ -18,7 +18,7 @@ export const queryMetadata = post(
     namespace,
     filters,
     filter,
-    top_k: optional(Type.Integer({ minimum: 0 }), "At most so many. Default: all."),
+    top_k: optional(Type.Integer({ minimum: 0 }), "Maximum number. Default: all."),
     order_by: orderBy,
     ascending: optional(Type.Boolean(), "Default true. Of `order_by` with a name alone."),
     ...unsupported("text", "text_fields", "text_field_weights", "require_all_terms"),
@@ -34,10 +34,10 @@ export const listModels = {
         Type.Object({
           name: Type.String(),
           dimension: Type.Union([Type.Integer(), Type.Null()], {
-            description: "Null: known once it is used.",
+            description: "Null until the model is used.",
           }),
           max_seq_length: Type.Union([Type.Integer(), Type.Null()], {
-            description: "In tokens. Null: none, or known once it is used.",
+            description: "In tokens. Null if there is none, or until the model is used.",
           }),
         }),
       ),

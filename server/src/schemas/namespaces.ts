@@ -1,4 +1,4 @@
-/** The shapes of what concerns whole namespaces. */
+/** Shapes for namespaces. */
 
 import { Type } from "typebox";
 import { address } from "../schemas.js";
@@ -6,7 +6,7 @@ import { post } from "./shapes.js";
 
 export const listNamespaces = post(
   "indexes",
-  "Names of namespaces that have items, in the order of string comparison.",
+  "Names of namespaces that have items, in string order.",
   Type.Object({ namespaces: Type.Array(Type.String()) }),
   address,
 );
@@ -14,23 +14,23 @@ export const listNamespaces = post(
 const erasure = {
   namespace: Type.String(),
   erased_at: Type.String({ format: "date-time" }),
-  rows: Type.Integer({ description: "Stored rows, replaced and deleted ones too. 0 if there was nothing." }),
+  rows: Type.Integer({ description: "Stored rows, replaced and deleted ones too. 0 if there were none." }),
   version: Type.Integer({ description: "The first version of the index without them." }),
 };
 
 export const erase = post(
   "indexes",
-  "Erases a namespace for good: without its secret, which is destroyed, nobody reads what any version of the storage retains of it.",
+  "Erases a namespace permanently: it destroys the secret that any stored version of its items needs.",
   Type.Object({
     ...erasure,
-    receipt: Type.String({ description: "All of that, signed with the index's key for commits." }),
+    receipt: Type.String({ description: "The same, signed by the index's key for commits." }),
   }),
   { ...address, namespace: Type.String({ maxLength: 512 }) },
 );
 
 export const readReceipt = post(
   "indexes",
-  "What the receipt of an erasure says, if a writer of this index signed it under keys that are still in use. Otherwise 422.",
+  "Reads the receipt of an erasure. 422 unless a writer of this index signed it, under keys in use.",
   Type.Object(erasure),
   { ...address, receipt: Type.String({ maxLength: 8192 }) },
 );

@@ -1,4 +1,4 @@
-/** The shapes of what operators and clients ask of the service as a whole. */
+/** Shapes for operators: health, training status. */
 
 import { Type } from "typebox";
 import { answers } from "./shapes.js";
@@ -9,12 +9,12 @@ export const metrics = {
   response: { 200: Type.String() },
 };
 
-/** When an index is first trained without being asked, in items. */
+/** Items at which an index is first trained automatically. */
 const retrainThreshold = 10_000;
 
 export const trainingStatus = {
   tags: ["indexes"],
-  summary: "Which indexes this process of the service trains now. Without an API key, no index is named.",
+  summary: "Indexes in training. Without an API key, no index is named.",
   security: [],
   response: answers(
     Type.Object({
@@ -22,7 +22,7 @@ export const trainingStatus = {
       currently_training: Type.Union([Type.String(), Type.Null()]),
       queued_indexes: Type.Array(Type.String(), { description: "Always empty." }),
       retrain_threshold: Type.Integer({
-        description: "When an index is first trained without being asked, in items.",
+        description: "Items at which an index is first trained automatically.",
       }),
       worker_running: Type.Boolean(),
       worker_pid: Type.Integer({ description: "Always 0." }),

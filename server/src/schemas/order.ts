@@ -1,9 +1,9 @@
-/** Fields of requests for items in an order. */
+/** Fields of requests for ordered items. */
 
 import { Type } from "typebox";
 import { optional } from "./shapes.js";
 
-/** Fields by which items may be ordered together. */
+/** Limit of fields in an order. */
 const orderFieldsMax = 8;
 
 export const orderBy = optional(
@@ -19,7 +19,7 @@ export const orderBy = optional(
     "one of these come last.",
 );
 
-/** Of a query that can be by metadata alone. */
+/** Fields of a query that may be by metadata only. */
 export const orderFields = {
   order_by: orderBy,
   cursor: optional(

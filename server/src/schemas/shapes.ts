@@ -1,9 +1,9 @@
-/** What the shapes of requests and answers are made of. */
+/** Building blocks of schemas. */
 
 import { mediaType } from "sealdex/wire";
 import { type TProperties, type TSchema, Type } from "typebox";
 
-const codeDescription = "What went wrong, for programs. The header `X-Error-Code` has it as well.";
+const codeDescription = "Error code, also in the header `X-Error-Code`.";
 const failed = Type.Object({
   status_code: Type.Integer(),
   code: Type.Optional(
@@ -12,14 +12,14 @@ const failed = Type.Object({
       examples: ["not_found"],
     }),
   ),
-  detail: Type.String({ description: "What was expected, what was received, and where." }),
+  detail: Type.String({ description: "Message with the place, the expected and the received value." }),
 });
 const invalidRequest = Type.Object(
   {
     detail: Type.Array(
       Type.Object({
         loc: Type.Array(Type.Union([Type.String(), Type.Integer()]), { description: "Where." }),
-        msg: Type.String({ description: "What was expected, and what was received." }),
+        msg: Type.String({ description: "Message with the expected and the received value." }),
         type: Type.String({ description: codeDescription, examples: ["invalid_request"] }),
       }),
     ),
@@ -39,18 +39,18 @@ export function answers<S extends TSchema>(schema: S) {
   return { 200: schema, 422: invalidRequest, "4xx": failed, "5xx": failed };
 }
 
-/** An object that has no other properties, unless they are null. */
+/** An object without other properties, unless they are null. */
 export function closed<P extends TProperties>(properties: P) {
   return Type.Object(properties, { additionalProperties: false });
 }
 
-/** What other clients of the interface send, and what changes no result here. */
+/** Fields that other clients send and that change no result here. */
 export function ignored<N extends string>(...names: N[]) {
   const schema = Type.Optional(Type.Unknown({ deprecated: true, description: "Accepted, and ignored." }));
   return Object.fromEntries(names.map((name) => [name, schema])) as Record<N, typeof schema>;
 }
 
-/** What other clients of the interface can send, and what would be wrong to ignore. */
+/** Fields that other clients may send and that must not be ignored. */
 export function unsupported<N extends string>(...names: N[]) {
   const schema = Type.Optional(Type.Unsafe<undefined>({ type: "null", deprecated: true }));
   return Object.fromEntries(names.map((name) => [name, schema])) as Record<N, typeof schema>;
@@ -65,15 +65,15 @@ export function post<S extends TSchema, P extends TProperties>(
   return { tags: [tag], summary, body: closed(body), response: answers(answer) };
 }
 
-/** Of a list in pages, in the query of its address. */
+/** Page size of a list, in the query string. */
 export const pageLimit = Type.Optional(
   Type.String({
     pattern: "^[0-9]{1,9}$",
-    description: "At most so many. Default: all that fit into one response.",
+    description: "Maximum number. Default: all that fit into one response.",
   }),
 );
 
-/** Of arrays with an entry for each item: the setting that limits them. */
+/** For arrays with one entry per item: the setting that limits them. */
 export const limitedItems = { "x-limited-by": "SEALDEX_ITEMS_MAX" };
 
 export const done = Type.Object({ status: Type.String({ examples: ["success"] }), message: Type.String() });
@@ -81,5 +81,5 @@ export const done = Type.Object({ status: Type.String({ examples: ["success"] })
 export const indexKey = Type.String({
   pattern: "^[0-9a-fA-F]{64}$",
   description:
-    "An encryption key: 32 bytes as 64 hexadecimal characters. May be absent if the service keeps the keys of indexes.",
+    "An encryption key: 32 bytes as 64 hexadecimal characters. Optional if the service has a key provider.",
 });

@@ -1,15 +1,15 @@
-/** Fields of requests that are about words. */
+/** Fields of keyword search. */
 
 import { Type } from "typebox";
 import { closed, ignored, oneOf, optional } from "./shapes.js";
 
-/** Of a query by words, in characters. */
+/** Limit of a keyword query, in characters. */
 const wordsLengthMax = 65_536;
 
 const textIndexOptions = closed({
   analyzer: optional(
     closed({
-      language: optional(Type.String(), "Whose stems and stop words are used, or `none`. Default `english`."),
+      language: optional(Type.String(), "Language of stems and stop words, or `none`. Default `english`."),
       stemming: optional(Type.Boolean(), "Default true."),
       stop_words: optional(
         Type.Union([Type.Boolean(), Type.Array(Type.String(), { maxItems: 10_000 })]),
@@ -27,14 +27,14 @@ const textIndexOptions = closed({
 
 export const textIndex = optional(
   Type.Union([Type.Boolean(), textIndexOptions]),
-  "Makes texts searchable by words, with `query_text`. `true`: English contents. Default: none.",
+  "Enables keyword search with `query_text`. `true`: English contents. Default: disabled.",
 );
 
 const words = {
   query_text: optional(
     Type.String({ maxLength: wordsLengthMax }),
     'Words, ranked by BM25, of an index with a text_index: `"a phrase"`, `+required`, `-excluded`, `prefix*`. With a vector ' +
-      "or query_contents too, by words and meaning. Results are ordered by score.",
+      "or query_contents, hybrid. Results are ordered by score.",
   ),
   fusion: optional(
     closed({
@@ -42,14 +42,14 @@ const words = {
       alpha: Type.Optional(Type.Number({ description: "Weight of vectors, 0 to 1. Default 0.5." })),
       k: Type.Optional(Type.Number({ description: "Of `rank`. Default 60." })),
     }),
-    "How words and vectors become one list. Default `automatic`.",
+    "Fusion of keyword and vector results. Default `automatic`.",
   ),
   text: optional(Type.String({ maxLength: wordsLengthMax }), "Another name of `query_text`."),
   alpha: optional(Type.Number(), "With `text`: `fusion` by `rank` with this `alpha`."),
   rrf_k: optional(Type.Number(), "With `text`: `k` of the fusion."),
 };
 
-/** Of a query that can be by words; what it includes may be named so many times. */
+/** Fields of a query that may have keywords; `include` may have this many entries. */
 export function wordFields(fieldsMax: number) {
   const field = oneOf("distance", "metadata", "scores", "highlights", "contents", "vector", "decoded");
   return {
@@ -63,17 +63,17 @@ export function wordFields(fieldsMax: number) {
   };
 }
 
-/** Of a match. */
+/** Fields of a match. */
 export const wordResults = {
   scores: Type.Optional(
     Type.Object(
       { words: Type.Optional(Type.Number()), vectors: Type.Optional(Type.Number()) },
-      { description: "BM25 score and distance: of the sides that found the item." },
+      { description: "BM25 score and distance, of the sides that found the item." },
     ),
   ),
   highlights: Type.Optional(
     Type.Array(Type.Object({ start: Type.Integer(), end: Type.Integer() }), {
-      description: "Where the contents have what `query_text` asks for, in UTF-16 code units.",
+      description: "Ranges of the contents that match `query_text`, in UTF-16 code units.",
     }),
   ),
 };

@@ -1,30 +1,29 @@
-/** The shapes of what concerns the wraps of an index. */
+/** Shapes for the wraps of an index. */
 
 import { Type } from "typebox";
 import { address } from "../schemas.js";
 import { done, oneOf, optional, post } from "./shapes.js";
 
 const name = Type.String({
-  description: "Of the holder: 1 to 128 bytes of UTF-8 without control characters. Stored sealed.",
+  description: "Name of the holder: 1 to 128 bytes of UTF-8 without control characters. Stored sealed.",
   examples: ["reporting"],
 });
 
 export const addWrap = post(
   "indexes",
-  "Lets another key open the index. Takes the owner's `index_key`, as all about wraps does.",
+  "Adds a key to the index. Requires the owner's `index_key`, like all routes for wraps.",
   done,
   {
     ...address,
     name,
     wrap_key: Type.String({
       pattern: "^[0-9a-fA-F]{64}$",
-      description:
-        "The holder's key: 32 bytes as 64 hexadecimal characters, which it then sends as `index_key`.",
+      description: "The holder's key: 32 bytes as 64 hexadecimal characters, to be sent as `index_key`.",
     }),
     access: oneOf("read-only", "read-write"),
     expires_at: optional(
       Type.String({ maxLength: 40 }),
-      "From this time on, ISO 8601 with a zone, the key opens nothing. Default: never.",
+      "Time from which the key opens nothing, ISO 8601 with a zone. Default: never.",
     ),
   },
 );
@@ -38,9 +37,7 @@ export const listWraps = post(
         name: Type.String(),
         access: oneOf("owner", "read-only", "read-write"),
         expires_at: Type.Optional(Type.String({ format: "date-time" })),
-        provider: Type.Optional(
-          Type.String({ description: "The name of the key provider that keeps the key." }),
-        ),
+        provider: Type.Optional(Type.String({ description: "Name of the key provider, if there is one." })),
       }),
     ),
   }),
@@ -49,7 +46,7 @@ export const listWraps = post(
 
 export const revokeWrap = post(
   "indexes",
-  "Ends the access of one key. What is written from then on takes data keys that its holder never had.",
+  "Revokes one key. Later writes use data keys that its holder never had.",
   done,
   { ...address, name },
 );
