@@ -130,7 +130,7 @@ const table: Record<string, string> = {
   "method-options.ts": "option-names.ts vector-index.ts",
   "check-name-listing.ts": "check-input.ts listing-options.ts method-options.ts option-names.ts",
   "check-order.ts": "check-input.ts vector-index.ts",
-  "selection.ts": "check-input.ts filter.ts method-options.ts option-names.ts vector-index.ts",
+  "selection.ts": "value-kinds.ts check-input.ts filter.ts method-options.ts option-names.ts vector-index.ts",
   "filter.ts": "filter-match.ts filter-operand.ts errors.ts",
   "filter-operand.ts": "filter-match.ts errors.ts instance-name.ts",
   "instance-name.ts": "value-kinds.ts",
@@ -155,7 +155,7 @@ const table: Record<string, string> = {
   "segment/":
     "engine/ crypto/ threads/yield-to-event-loop.ts text/analyzer.ts text/document-terms.ts storage/blob-store.ts stored-json.ts vector-index.ts errors.ts node:crypto",
   "commit/":
-    "real-timers.ts crypto/ engine/config.ts keys/ stored-json.ts storage/absence.ts storage/blob-store.ts storage/holds-bytes.ts storage/join-bytes.ts errors.ts node:crypto",
+    "value-kinds.ts real-timers.ts crypto/ engine/config.ts keys/ stored-json.ts storage/absence.ts storage/blob-store.ts storage/holds-bytes.ts storage/join-bytes.ts errors.ts node:crypto",
   "search/": `stored-json.ts value-kinds.ts text/ commit/clock.ts commit/manifest.ts commit/manifest-log.ts commit/namespaces.ts segment/ engine/ threads/ crypto/keys.ts crypto/sealed-object.ts
     storage/blob-store.ts storage/memory.ts filter.ts filter-match.ts served-index.ts vector-index.ts memoize.ts errors.ts node:crypto`,
   "encrypted-index/": `value-kinds.ts real-timers.ts text/ commit/ search/ segment/ engine/ threads/ crypto/ keys/ storage/blob-store.ts storage/holds-bytes.ts storage/location.ts

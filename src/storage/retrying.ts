@@ -70,14 +70,14 @@ export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobS
   }
 
   const retried: BlobStore = {
-    read(key, range, options = none) {
-      const { signal } = own(options);
+    read(key, range, given = none) {
+      const { signal } = own(given);
       const extraMs = range.length / bytesPerMs;
       return run(`read ${key}`, extraMs, signal, (attempt) => store.read(key, range, attempt));
     },
 
-    create(key, bytes, options = none) {
-      const { signal } = own(options);
+    create(key, bytes, given = none) {
+      const { signal } = own(given);
       let unknown = false;
       return run(`create ${key}`, bytes.length / bytesPerMs, signal, async (attempt) => {
         if (unknown) {
@@ -92,16 +92,16 @@ export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobS
       });
     },
 
-    list(prefix, options = none) {
-      const { limit, after, signal } = own(options);
+    list(prefix, given = none) {
+      const { limit, after, signal } = own(given);
       const listOptions = { ...(limit !== undefined && { limit }), ...(after !== undefined && { after }) };
       return run(`list ${prefix}`, 0, signal, async (attempt) =>
         store.list(prefix, Object.assign(attempt, listOptions)),
       );
     },
 
-    delete(keys, options = none) {
-      const { signal } = own(options);
+    delete(keys, given = none) {
+      const { signal } = own(given);
       const what = `delete ${keys.length} keys`;
       const attemptMs = timeoutMs + deleteMsPerKey * keys.length;
       return limited(what, attemptMs, signal, async (attempt) => store.delete(keys, attempt));
