@@ -34,7 +34,7 @@ import { decodeSecondLists, type SpilledCodes } from "./spilled-codes.js";
 const idTableKey = namedKey<OpenIdTable>("id table");
 const spilledKey = namedKey<SpilledCodes>("spilled codes");
 
-/** What each page of a section has. */
+/** The entries of a section's pages. */
 const entriesOf = { records: recordEntries, contents: contentEntries };
 type Section = keyof typeof entriesOf;
 
@@ -49,7 +49,7 @@ export interface OpenRecords {
 export class SegmentReader {
   readonly footer: Footer;
   readonly codec: Codec;
-  /** What is opened of the segment, and what others make of it. */
+  /** Opened parts of the segment, and values that others derive from it. */
   readonly cache: CacheGroup;
   readonly #source: BlockSource;
 
