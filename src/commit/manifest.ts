@@ -1,5 +1,5 @@
 /**
- * Manifests: the whole state of an index as a short list. FORMAT.md §5; stored-manifest.ts seals them.
+ * Manifests: the whole state of an index as a short list. docs/internals/format.md §5; stored-manifest.ts seals them.
  *
  * Manifest n + 1 follows manifest n; creating it is the one atomic step of every change. Each holds the digest
  * of the one before it, so manifests of different histories cannot be mixed.

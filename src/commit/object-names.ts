@@ -1,5 +1,5 @@
 /**
- * The names under which things are stored. FORMAT.md §1.
+ * The names under which things are stored. docs/internals/format.md §1.
  *
  * In the configuration location: `names/<index name>/<version>` (index records) and
  * `index/<id>/manifest/<number>`. In the index location: `index/<id>/segment/<born><random>` and

@@ -1,5 +1,5 @@
 /**
- * Manifests as they are stored: sealed, signed JSON texts, in which segments have no more bytes than they need. FORMAT.md §5. A commit
+ * Manifests as they are stored: sealed, signed JSON texts, in which segments have no more bytes than they need. docs/internals/format.md §5. A commit
  * writes all of its manifest, also of an index with thousands of namespaces.
  */
 

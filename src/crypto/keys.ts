@@ -27,7 +27,7 @@ import {
 import { SealdexError } from "../errors.js";
 import { isBytes } from "../value-kinds.js";
 
-/** All derivation labels in one table: no two purposes may share one. FORMAT.md lists them too. */
+/** All derivation labels in one table: no two purposes may share one. docs/internals/format.md lists them too. */
 const labels = {
   keyEncryption: "sealdex/1/key-encryption",
   keyCheck: "sealdex/1/key-check",

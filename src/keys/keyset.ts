@@ -1,5 +1,5 @@
 /**
- * Keysets: the keys of a wrap's holder, sealed under the wrap's key. FORMAT.md §3.
+ * Keysets: the keys of a wrap's holder, sealed under the wrap's key. docs/internals/format.md §3.
  *
  * Readers get the keys that open stored objects and verify commits; writers also the key that signs
  * commits; the owner also the key-encryption keys of all wraps, to give every holder new keys

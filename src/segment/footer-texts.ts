@@ -1,4 +1,4 @@
-/** The JSON part of a footer: texts, and lengths of sections that most segments do not have. FORMAT.md §4. */
+/** The JSON part of a footer: texts, and lengths of sections that most segments do not have. docs/internals/format.md §4. */
 
 import { tagBytes } from "../crypto/sealed-object.js";
 import { SealdexError } from "../errors.js";

@@ -1,4 +1,4 @@
-/** The ids of a segment's rows in the order of string comparison, so that ids can be listed page by page. FORMAT.md §4. */
+/** The ids of a segment's rows in the order of string comparison, so that ids can be listed page by page. docs/internals/format.md §4. */
 
 import type { Work } from "../engine/work.js";
 import { expectStored } from "../stored-json.js";

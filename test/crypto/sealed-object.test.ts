@@ -39,7 +39,7 @@ test("opening inverts sealing, block by block in any order", () => {
   );
 });
 
-test("the bytes are those that FORMAT.md gives", () => {
+test("the bytes are those that docs/internals/format.md gives", () => {
   const plaintext = Buffer.from("what FORMAT.md says");
   const bytes = Buffer.from(sealObject(parent, context, plaintext));
   expect(bytes.subarray(0, 12)).toEqual(Buffer.from("534c44580104000000000000", "hex"));

@@ -1,6 +1,6 @@
 /**
  * What is authentic need not be well-formed: each field of what is stored is checked where it is opened. fields.ts has the table. With
- * SEALDEX_WRITE_FORMAT=1, FORMAT.md gets it.
+ * SEALDEX_WRITE_FORMAT=1, docs/internals/format.md gets it.
  */
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -91,8 +91,8 @@ test("each field is checked in a file that there is", () => {
   expect(missing).toEqual([]);
 });
 
-test("FORMAT.md has the table of fields", () => {
-  const file = new URL("../../FORMAT.md", import.meta.url);
+test("docs/internals/format.md has the table of fields", () => {
+  const file = new URL("../../docs/internals/format.md", import.meta.url);
   const text = readFileSync(file, "utf8");
   const written = text.replace(
     /(<!-- fields: test\/format\/fields\.ts -->\n)[\s\S]*?(<!-- end of fields -->)/,

@@ -1,5 +1,5 @@
 /**
- * The fields of what is stored: which values each may have, which file checks that, and how to change it. FORMAT.md's table, the test of the checks and
+ * The fields of what is stored: which values each may have, which file checks that, and how to change it. docs/internals/format.md's table, the test of the checks and
  * the damages of the fuzz follow from it.
  */
 
@@ -981,7 +981,7 @@ function openPostings(footer: Footer, dictionary: readonly Buffer[], postings: r
   }
 }
 
-/** The table of FORMAT.md. */
+/** The table of docs/internals/format.md. */
 export function fieldTable(): string {
   const rows = fields.map(
     ({ object, field, range, checkedIn }) => `| ${object} | \`${field}\` | ${range} | \`${checkedIn}\` |`,

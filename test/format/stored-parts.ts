@@ -282,7 +282,7 @@ export function rawJson(text: string): string {
   return `\u2063${text}\u2063`;
 }
 
-/** FORMAT.md §3. `at`: where its sealed keyset begins. */
+/** docs/internals/format.md §3. `at`: where its sealed keyset begins. */
 function firstWrap(record: Uint8Array): { readonly at: number; readonly sealed: Uint8Array } {
   const view = Buffer.from(record.buffer, record.byteOffset, record.length);
   const wrappedAt = 68 + 64;

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type BlobStore, generateKey, openLocation } from "../../src/core.js";
-import { AuditLog } from "../../server/src/audit/audit-log.js";
-import { verifyLogs } from "../../server/src/audit/verify.js";
+import { AuditLog } from "../../packages/server/src/audit/audit-log.js";
+import { verifyLogs } from "../../packages/server/src/audit/verify.js";
 import { type RunningService, startService } from "./service.js";
 import { whole } from "../ranges.js";
 

@@ -2,8 +2,8 @@
 
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ArrayPart, JsonParts } from "../../server/src/body/json-parts.js";
-import { Semaphore } from "../../server/src/semaphore.js";
+import { type ArrayPart, JsonParts } from "../../packages/server/src/body/json-parts.js";
+import { Semaphore } from "../../packages/server/src/http/semaphore.js";
 import { generateKey } from "../../src/core.js";
 import { type RunningService, startService } from "./service.js";
 

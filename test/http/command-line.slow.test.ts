@@ -12,7 +12,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
 import { buildModels } from "../embedding/small-models.js";
 
-const server = join(dirname(fileURLToPath(import.meta.url)), "../../server");
+const server = join(dirname(fileURLToPath(import.meta.url)), "../../packages/server");
 const program = join(server, "bin/sealdex-server.js");
 const run = promisify(execFile);
 
