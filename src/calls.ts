@@ -6,7 +6,7 @@
 
 import { SealdexError } from "./errors.js";
 import { whenAborted } from "./when-aborted.js";
-import { isAbortSignal } from "./value-kinds.js";
+import { isAbortSignal, isPromise } from "./value-kinds.js";
 
 /** Turns of the event loop, which calls that wait for nothing would hold if they are awaited one after another. */
 export interface Turns {
@@ -33,25 +33,29 @@ export class Calls {
    */
   async change<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
     this.#admit(signal);
+    return this.#during(work());
+  }
+
+  /**
+   * Runs a call that only reads: it rejects as soon as the signal aborts, whatever `work` still does. Its result is there at once if `work`
+   * waits for nothing, and calls that wait for nothing have not held the event loop for long.
+   */
+  look<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T>;
+  look<T>(signal: AbortSignal | undefined, work: () => Promise<T> | T): Promise<T> | T;
+  look<T>(signal: AbortSignal | undefined, work: () => Promise<T> | T): Promise<T> | T {
+    this.#admit(signal);
+    const turns = this.#turns;
+    const result = turns?.isOver() ? turns.next().then(work) : work();
+    return isPromise(result) ? untilAborted(this.#during(result), signal) : result;
+  }
+
+  async #during<T>(work: Promise<T>): Promise<T> {
     this.#running++;
     try {
-      return await work();
+      return await work;
     } finally {
       if (--this.#running === 0) for (const resume of this.#waiting.splice(0)) resume();
     }
-  }
-
-  /** Runs a call that only reads: it rejects as soon as the signal aborts, and what `work` still does is unheard. */
-  look<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
-    const turns = this.#turns;
-    const later = turns?.isOver() ? () => turns.next().then(work) : work;
-    return untilAborted(this.change(signal, later), signal);
-  }
-
-  /** Runs a call that only reads, and waits for nothing. Undefined if it is somebody else's turn: `look` waits for that. */
-  lookNow<T>(signal: AbortSignal | undefined, work: () => T): T | undefined {
-    this.#admit(signal);
-    return this.#turns?.isOver() ? undefined : work();
   }
 
   /** Refuses further calls, and resolves when none is in progress. */

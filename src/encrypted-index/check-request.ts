@@ -104,13 +104,6 @@ function subjectOf(request: QueryRequest): QuerySubject {
   return { vectors };
 }
 
-/** What a query is about as it is now, for a query that has to wait: its caller may use the vector again. */
-export function takeSubject(subject: QuerySubject): QuerySubject {
-  if ("vector" in subject) return { vector: subject.vector.slice() };
-  if ("vectors" in subject) return { vectors: subject.vectors.map((vector) => vector.slice()) };
-  return { contents: takeContents(subject.contents) };
-}
-
 export function takeContents(contents: string | Image): string | Image {
   return typeof contents === "string" ? contents : takeImage(contents);
 }

@@ -12,6 +12,7 @@ import { takeOptions } from "../option-names.js";
 import { isOrderedQuery } from "../ordered-options.js";
 import { checkItemChange } from "../item-change.js";
 import { checkSelection, takeIds } from "../selection.js";
+import { start } from "../threads/run.js";
 import type { Calls } from "../calls.js";
 import { prefetch } from "../search/prefetch.js";
 import type {
@@ -52,7 +53,7 @@ import type {
   Wraps,
 } from "../vector-index.js";
 import type { Manifest } from "../commit/manifest.js";
-import { answerQuery, answerRanked, answerWarm, type Texts } from "./answer-query.js";
+import { answerQuery, answerRanked, type Texts } from "./answer-query.js";
 import { answerWords, checkWordQuery, isWordQuery } from "./answer-words.js";
 import type { AutomaticTraining } from "./automatic-training.js";
 import type { Background } from "./background.js";
@@ -72,7 +73,6 @@ import {
   checkUpdated,
   checkUpsert,
   compiledFilter,
-  takeSubject,
 } from "./check-request.js";
 import { count } from "./count.js";
 import { deleteSelected } from "./delete.js";
@@ -188,9 +188,8 @@ export class EncryptedIndex implements VectorIndex {
     const { subject, checked } = checkQuery(request);
     const { rerank, signal } = request as Partial<RankedQuery>;
     if (rerank === undefined) {
-      const warm = this.#calls.lookNow(signal, () => answerWarm(index, subject, checked));
-      const own = warm === undefined ? takeSubject(subject) : subject;
-      return warm ?? this.#calls.look(signal, () => answerQuery(index, this.#texts, own, checked));
+      const answer = answerQuery(index, this.#texts, subject, checked);
+      return this.#calls.look(signal, () => start(answer, signal));
     }
     const ranked = { contents: checkRanked(subject), rerank };
     return this.#calls.look(signal, () => answerRanked(index, this.#texts, ranked, checked));

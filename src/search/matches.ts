@@ -4,6 +4,7 @@ import type { CompiledFilter } from "../filter.js";
 import type { ListSet } from "../engine/coarse-quantizer.js";
 import type { MatchTable } from "../engine/match-table.js";
 import { type CachedValue, type CacheKey, type KeyOf, namedKey } from "../segment/cache-group.js";
+import { type Task, waitFor } from "../threads/run.js";
 import { addRow, noRows } from "../segment/row-bits.js";
 import type { FilteredProbing } from "./filtered-probes.js";
 import { filterDigest } from "./filter-digest.js";
@@ -64,19 +65,17 @@ function matchesKey(filter: CompiledFilter): CacheKey<CachedMatches> {
   return namedKey(`matches ${filterDigest(filter)}`);
 }
 
-/** The matches of a filter, if they are known already. */
-export function knownMatches(snapshot: Snapshot, filter: CompiledFilter): Matches | undefined {
-  return snapshot.cache.peek(matchesKey(filter));
-}
-
 /** The matches of a filter, which do not change while the snapshot is in use. */
-export async function findMatches(
+export function* findMatches(
   snapshot: Snapshot,
   filter: CompiledFilter,
   signal?: AbortSignal,
-): Promise<Matches> {
+): Task<Matches> {
+  const key = matchesKey(filter);
+  const known = snapshot.cache.peek(key);
+  if (known !== undefined) return known;
   const find = async () => [await pinMatches(snapshot, filter, signal)];
-  const [matches] = await snapshot.cache.load([matchesKey(filter)], find, signal);
+  const [matches] = yield* waitFor(snapshot.cache.load([key], find, signal));
   return matches;
 }
 

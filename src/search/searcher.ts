@@ -7,7 +7,7 @@ import { isCodedModel, type Model } from "../engine/model.js";
 import { ModelQuantizer } from "../engine/model-quantizer.js";
 import { type CachedValue, namedKey } from "../segment/cache-group.js";
 import type { IndexCache } from "../segment/index-cache.js";
-import { run } from "../threads/run.js";
+import { run, type Task, waitFor } from "../threads/run.js";
 import type { MemoryUse } from "../vector-index.js";
 import { memoryUse } from "./memory-use.js";
 import { Residency } from "./residency.js";
@@ -15,14 +15,14 @@ import { SpilledSearch } from "./spilled-search.js";
 
 interface LoadedModel extends Trained, CachedValue {}
 
-const loadedModelKey = namedKey<LoadedModel>("model");
+const modelKeys = [namedKey<LoadedModel>("model")];
 
 export class Searcher {
   readonly config: IndexConfig;
   readonly residency: Residency;
   readonly spilled: SpilledSearch;
   readonly #cache: IndexCache;
-  #vector = new Float32Array(0);
+  #vector: Float32Array | undefined;
 
   constructor(config: IndexConfig, cache: IndexCache) {
     this.config = config;
@@ -32,29 +32,21 @@ export class Searcher {
   }
 
   /** A model in kernel memory, pinned there while `use` runs. */
-  async withTrained<T>(model: Model, use: (trained: Trained) => Promise<T> | T): Promise<T> {
+  *withModel<T>(model: Model, use: (trained: Trained) => Task<T>): Task<T> {
     const group = this.#cache.groupOf(model);
-    const [trained] = await group.pin([loadedModelKey], async () => [await loadModel(this.config, model)]);
+    const unpin = () => group.unpin(modelKeys);
+    const load = async () => [await loadModel(this.config, model)];
+    const [trained] = group.pinOpened(modelKeys) ?? (yield* waitFor(group.pin(modelKeys, load), unpin));
     try {
-      return await use(trained);
+      return yield* use(trained);
     } finally {
-      group.unpin([loadedModelKey]);
+      unpin();
     }
   }
 
-  /**
-   * The result of `use`, which is called at once, if a model is in kernel memory; undefined if it is not. The model is pinned until `use` returns, since a
-   * table that it caches may evict whatever is not: a promise that it returns has to pin the model itself.
-   */
-  withOpened<T>(model: Model, use: (trained: Trained) => T): T | undefined {
-    const group = this.#cache.groupOf(model);
-    const opened = group.pinOpened([loadedModelKey]);
-    if (opened === undefined) return undefined;
-    try {
-      return use(opened[0]);
-    } finally {
-      group.unpin([loadedModelKey]);
-    }
+  /** The same for `use` that always waits. */
+  withTrained<T>(model: Model, use: (trained: Trained) => Promise<T> | T): Promise<T> {
+    return run(this.withModel(model, (trained) => waitFor(Promise.resolve(use(trained)))));
   }
 
   /** Evicts a model that nothing will use again. */
@@ -62,10 +54,15 @@ export class Searcher {
     this.#cache.groupOf(model).close();
   }
 
-  /** Room for the vector of a query that waits for nothing; the next one overwrites it. An array per query is what most garbage would be. */
-  vectorOf(dimension: number): Float32Array {
-    if (this.#vector.length !== dimension) this.#vector = new Float32Array(dimension);
-    return this.#vector;
+  /** An array for the vector of a query, which gives it back: an array per query is what most garbage would be. */
+  takeVector(dimension: number): Float32Array {
+    const vector = this.#vector;
+    this.#vector = undefined;
+    return vector?.length === dimension ? vector : new Float32Array(dimension);
+  }
+
+  giveBack(vector: Float32Array): void {
+    this.#vector = vector;
   }
 
   /** See `BlockCache.hasRoom`. */

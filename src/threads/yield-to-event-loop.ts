@@ -41,13 +41,14 @@ const sliceMs = 8;
 /** When anything yielded last: loops that begin one after another share a turn. */
 let yieldedAt = 0;
 
-function isDue(): boolean {
+/** Whether nothing has yielded for longer than a slice. */
+export function isPauseDue(): boolean {
   return performance.now() - yieldedAt >= sliceMs;
 }
 
 /** Yields if nothing has yielded for longer than a slice. */
 export async function yieldIfDue(): Promise<void> {
-  if (isDue()) await yieldToEventLoop();
+  if (isPauseDue()) await yieldToEventLoop();
 }
 
 /**
@@ -56,7 +57,7 @@ export async function yieldIfDue(): Promise<void> {
  */
 export async function forEachYielding(n: number, visit: (i: number) => void, together = 64): Promise<void> {
   for (let i = 0; i < n; i++) {
-    if (i % together === together - 1 && isDue()) await yieldToEventLoop();
+    if (i % together === together - 1 && isPauseDue()) await yieldToEventLoop();
     visit(i);
   }
 }

@@ -3,7 +3,8 @@
 import { describe, expect, test } from "vitest";
 import { systemClock } from "../../src/commit/clock.js";
 import { compileFilter } from "../../src/filter.js";
-import { query, type CheckedQuery } from "../../src/search/query.js";
+import type { CheckedQuery } from "../../src/search/query.js";
+import { queryEach } from "../search/tasks.js";
 import type { Snapshot } from "../../src/search/snapshot.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { clustered } from "../engine/data.js";
@@ -43,7 +44,9 @@ async function answers({ inner }: Opened, snapshot: Snapshot): Promise<unknown[]
   for (const options of asked) {
     for (const count of [1, 5]) {
       const vectors = rows.slice(0, count).map((row) => Float32Array.from(row));
-      all.push(await query(inner.searcher, snapshot, vectors, { ...options, include, rawMetadata: false }));
+      all.push(
+        await queryEach(inner.searcher, snapshot, vectors, { ...options, include, rawMetadata: false }),
+      );
     }
   }
   all.push(await snapshot.count());

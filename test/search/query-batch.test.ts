@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { compileFilter } from "../../src/filter.js";
 import { plan, type TrainedScope } from "../../src/search/plan.js";
 import { type Probing } from "../../src/search/scan-limits.js";
-import { query as queryAll } from "../../src/search/query.js";
+import { queryEach as queryAll } from "./tasks.js";
 import { searchTogether } from "../../src/search/query-batch.js";
 import {
   all,

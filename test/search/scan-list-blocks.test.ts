@@ -6,10 +6,11 @@ import type { Trained } from "../../src/engine/choose-codec.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
 import { compileFilter } from "../../src/filter.js";
-import { findMatches } from "../../src/search/matches.js";
 import { plan, type Probed } from "../../src/search/plan.js";
 import type { Probing } from "../../src/search/scan-limits.js";
-import { type CheckedQuery, nearest, query } from "../../src/search/query.js";
+import { type CheckedQuery, nearest as nearestTask } from "../../src/search/query.js";
+import { start as startTask } from "../../src/threads/run.js";
+import { findMatches, nearest, queryEach as query } from "./tasks.js";
 import { heldTogether } from "../../src/search/scan-list-blocks.js";
 import type { SearchScope } from "../../src/search/search-scope.js";
 import { Searcher } from "../../src/search/searcher.js";
@@ -92,9 +93,9 @@ test("a scan of many blocks lets other work run whenever its slice is over, and 
 
 test("an aborted scan ends before its first block, open or not", async () => {
   const signal = AbortSignal.abort(new Error("enough"));
-  expect(() => nearest(searcher, snapshot, vectors[3], { ...options, greedy: true, signal })).toThrow(
-    "enough",
-  );
+  expect(() =>
+    startTask(nearestTask(searcher, snapshot, vectors[3], { ...options, greedy: true, signal })),
+  ).toThrow("enough");
   for (const { reader } of snapshot.segments) for (const { evict } of reader.cache.idle()) evict();
   const cold = async () => nearest(searcher, snapshot, vectors[3], { ...options, greedy: true, signal });
   await expect(cold()).rejects.toThrow("enough");
