@@ -12,8 +12,8 @@ export interface ProbingOptions {
    */
   readonly recall?: DeclaredRecall | undefined;
   /**
-   * Inverted lists of a trained index to probe, at most: lists that are unlikely to hold a neighbour are skipped. Default 1, as in
-   * the specification: the fastest, and it finds least. 0 probes as many lists as training found to be needed for 95 %
+   * Inverted lists of a trained index to probe, at most: lists that are unlikely to hold a neighbour are skipped. With a filter, those that have
+   * a match count. Default 1, as in the specification: the fastest, and it finds least. 0 probes as many lists as training found to be needed for 95 %
    * recall, for this `topK` and filter.
    */
   readonly nProbes?: number;

@@ -9,6 +9,7 @@ import { rankBest, type RerankInput } from "../embedding/reranker.js";
 import type { Metric } from "../engine/config.js";
 import { type CheckedQuery, query, queryEach } from "../search/query.js";
 import { reservedAfter } from "../search/read-items.js";
+import type { Snapshot } from "../search/snapshot.js";
 import { run, type Task, waitFor } from "../threads/run.js";
 import type { Match, RankedMatch, Vector } from "../vector-index.js";
 import { type QuerySubject, takeContents, topKMax } from "./check-request.js";
@@ -37,7 +38,7 @@ export function answerQuery(
   if ("vector" in subject) {
     const vector = index.searcher.takeVector(subject.vector.length);
     copyVector(subject.vector, vector, metric, "queryVector");
-    return searchOne(index, vector, options);
+    return searchBorrowed(index, vector, options);
   }
   if ("vectors" in subject) {
     const vectors = subject.vectors.map((vector, i) => copyOf(vector, metric, `queryVectors[${i}]`));
@@ -99,29 +100,43 @@ function* searchContents(
 }
 
 /** The nearest items of one vector. */
-function* searchOne(index: OpenIndex, vector: Float32Array, options: CheckedQuery): Task<Match[]> {
-  const { searcher, snapshots } = index;
-  const found = yield* snapshots.readAhead(function* (snapshot, confirm) {
-    if (!hasDimension(index, snapshot, vector, "queryVector")) return [];
-    if (!keepsVectors(snapshot)) checkWithoutVectors(index, options.include);
-    return yield* query(searcher, snapshot, vector, reservedAfter(confirm, options));
+function searchOne(index: OpenIndex, vector: Float32Array, options: CheckedQuery): Task<Match[]> {
+  return index.snapshots.readAhead((snapshot, confirm) => {
+    const known = hasDimension(index, snapshot, vector, "queryVector");
+    return query(index.searcher, snapshot, vector, checkedFor(index, snapshot, known, confirm, options));
   });
-  searcher.giveBack(vector);
+}
+
+/** The same, with a vector that the searcher gets back. */
+function* searchBorrowed(index: OpenIndex, vector: Float32Array, options: CheckedQuery): Task<Match[]> {
+  const found = yield* searchOne(index, vector, options);
+  index.searcher.giveBack(vector);
   return found;
 }
 
 /** The nearest items of each of these vectors. */
-function* searchEach(
+function searchEach(
   index: OpenIndex,
   vectors: readonly Float32Array[],
   options: CheckedQuery,
 ): Task<Match[][]> {
-  return yield* index.snapshots.readAhead(function* (snapshot, confirm) {
-    const known = vectors.map((vector, i) => hasDimension(index, snapshot, vector, `queryVectors[${i}]`));
-    if (known.includes(false)) return vectors.map(() => []);
-    if (!keepsVectors(snapshot)) checkWithoutVectors(index, options.include);
-    return yield* queryEach(index.searcher, snapshot, vectors, reservedAfter(confirm, options));
+  return index.snapshots.readAhead((snapshot, confirm) => {
+    const known = vectors.every((vector, i) => hasDimension(index, snapshot, vector, `queryVectors[${i}]`));
+    return queryEach(index.searcher, snapshot, vectors, checkedFor(index, snapshot, known, confirm, options));
   });
+}
+
+/** `hasVectors`: whether any vector is stored. If there is none, nothing is near. */
+function checkedFor(
+  index: OpenIndex,
+  snapshot: Snapshot,
+  hasVectors: boolean,
+  confirm: () => Promise<void>,
+  options: CheckedQuery,
+): CheckedQuery {
+  if (!hasVectors) return { ...options, topK: 0 };
+  if (!keepsVectors(snapshot)) checkWithoutVectors(index, options.include);
+  return reservedAfter(confirm, options);
 }
 
 /** A vector in float32. */

@@ -5,6 +5,7 @@ import { type Image, isImage, takeImage } from "../embedding/image.js";
 import { type CompiledFilter, compileFilter, type Filter } from "../filter.js";
 import type { OrderField } from "../search/order-key.js";
 import type { CheckedQuery } from "../search/query.js";
+import type { Effort } from "../search/scan-limits.js";
 import type { CheckedResults } from "../search/read-items.js";
 import { refuseCursor } from "../ordered-options.js";
 import { checkRecall, type ProbingOptions } from "../probing.js";
@@ -58,14 +59,12 @@ export function checkQueryOptions(request: QueryOptions): CheckedQuery {
   const { topK = 100, include, signal } = request;
   checkInteger(topK, 0, topKMax, "topK");
   refuseCursor(request);
-  const { nProbes, greedy, recall } = checkProbing(request);
+  const effort = checkEffort(request);
   const { reserveBytes, rawMetadata } = checkResults(request);
   // Field by field: spreading takes as long as all of these checks.
   return {
     topK,
-    nProbes,
-    greedy,
-    recall,
+    effort,
     include: include === undefined ? distanceAlone : checkInclude(include, matchFields),
     filter: compiledFilter(filterOf(request, "query")),
     signal,
@@ -74,12 +73,14 @@ export function checkQueryOptions(request: QueryOptions): CheckedQuery {
   };
 }
 
-function checkProbing(options: ProbingOptions): Pick<CheckedQuery, "nProbes" | "greedy" | "recall"> {
+function checkEffort(options: ProbingOptions): Effort {
   checkRecall(options);
-  const { recall, nProbes = recall === undefined ? 1 : 0, greedy = recall === "exact" } = options;
+  const { recall, nProbes = 1, greedy = false } = options;
   checkInteger(nProbes, 0, Number.MAX_SAFE_INTEGER, "nProbes");
   if (typeof greedy !== "boolean") throw invalid(`greedy: expected a boolean, got ${typeof greedy}`);
-  return { nProbes, greedy, recall: recall === "exact" ? undefined : recall };
+  if (recall !== undefined) return recall === "exact" ? recall : { recall };
+  if (greedy) return "exact";
+  return nProbes === 0 ? { recall: undefined } : { lists: nProbes };
 }
 
 function subjectOf(request: QueryRequest): QuerySubject {

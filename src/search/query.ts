@@ -11,7 +11,7 @@ import { QueryVector } from "../engine/query-vector.js";
 import { chooseScanner } from "../engine/choose-codec.js";
 import { Search } from "../engine/search.js";
 import type { CompiledFilter } from "../filter.js";
-import type { CallOptions, Match, MatchField } from "../vector-index.js";
+import type { CallOptions, Match, MatchField, StoredItem } from "../vector-index.js";
 import { resultNow, type Task, waitFor } from "../threads/run.js";
 import { isPauseDue } from "../threads/yield-to-event-loop.js";
 import type { Found } from "./found.js";
@@ -21,19 +21,17 @@ import { searchPrefiltered } from "./prefiltered-search.js";
 import { queriesTogether, searchTogether } from "./query-batch.js";
 import { type CheckedResults, readItems, type Writable } from "./read-items.js";
 import { ListBlockScan } from "./scan-list-blocks.js";
+import { type Effort, isWhole } from "./scan-limits.js";
 import type { SearchScope } from "./search-scope.js";
 import type { Searcher } from "./searcher.js";
 import type { Snapshot } from "./snapshot.js";
 import { searchWarm } from "./warm-search.js";
+import { isPromise } from "../value-kinds.js";
 
 /** A query with every default filled in and every value checked. */
 export interface CheckedQuery extends CallOptions, CheckedResults {
   readonly topK: number;
-  /** 0: the number that training found to be needed. */
-  readonly nProbes: number;
-  readonly greedy: boolean;
-  /** With `nProbes` 0: the declared recall; undefined: automatic probing. */
-  readonly recall?: number | undefined;
+  readonly effort: Effort;
   /** Undefined: all items match. */
   readonly filter?: CompiledFilter;
   readonly include: ReadonlySet<MatchField>;
@@ -47,28 +45,29 @@ export function* query(
   options: CheckedQuery,
 ): Task<Match[]> {
   const found = yield* nearest(searcher, snapshot, vector, options);
-  return yield* readMatches(searcher, found, options);
+  const items = yield* readItems(found.rows, options.include, options);
+  return withDistances(searcher, items, found, options);
 }
 
 /** The nearest rows of one vector. */
-export function* nearest(
+export function nearest(
   searcher: Searcher,
   snapshot: Snapshot,
   vector: Float32Array,
   options: CheckedQuery,
 ): Task<Found> {
-  return yield* searchIn(searcher, snapshot, options, noRows, (scope) => searchOne(scope, vector, options));
+  return searchIn(searcher, snapshot, options, noRows, (scope) => searchOne(scope, vector, options));
 }
 
 /** The matches of each vector, over one snapshot. */
-export function* queryEach(
+export function queryEach(
   searcher: Searcher,
   snapshot: Snapshot,
   vectors: readonly Float32Array[],
   options: CheckedQuery,
 ): Task<Match[][]> {
   const nothing = vectors.map(() => []);
-  return yield* searchIn(searcher, snapshot, options, nothing, (scope) => searchAll(scope, vectors, options));
+  return searchIn(searcher, snapshot, options, nothing, (scope) => searchAll(scope, vectors, options));
 }
 
 const noRows: Found = { candidates: [], rows: [] };
@@ -85,8 +84,14 @@ function* searchIn<T>(
   const matches = filter && (yield* findMatches(snapshot, filter, signal));
   if (matches?.count === 0) return nothing;
   const { model } = snapshot;
-  if (model === undefined) return yield* search({ searcher, snapshot, trained: undefined, matches });
-  return yield* searcher.withModel(model, (trained) => search({ searcher, snapshot, trained, matches }));
+  const unpin = () => model && searcher.unpinModel(model);
+  const pinned = model && searcher.pinModel(model);
+  const trained = isPromise(pinned) ? yield* waitFor(pinned, unpin) : pinned;
+  try {
+    return yield* search({ searcher, snapshot, trained, matches });
+  } finally {
+    unpin();
+  }
 }
 
 /** Results of queries that run together, in all. */
@@ -104,12 +109,13 @@ function* searchAll(
   const results: Match[][] = [];
   // Of large results fewer at a time, since each of them is a list of objects before it is read.
   const held = Math.max(1, Math.floor(candidatesMax / options.topK));
-  // A greedy query may take long.
-  const together = options.greedy ? 1 : Math.min(queriesTogether, held);
+  // An exact query may take long.
+  const together = options.effort === "exact" ? 1 : Math.min(queriesTogether, held);
   for (let start = 0; start < vectors.length; start += together) {
     options.signal?.throwIfAborted();
     for (const found of yield* searchGroup(scope, vectors.slice(start, start + together), options)) {
-      results.push(yield* readMatches(scope.searcher, found, options));
+      const items = yield* readItems(found.rows, options.include, options);
+      results.push(withDistances(scope.searcher, items, found, options));
     }
     if (vectors.length > 1) yield;
   }
@@ -117,20 +123,16 @@ function* searchAll(
 }
 
 /** Whether one kernel call can scan for several queries. */
-function canSearchTogether({ trained, matches }: SearchScope, { greedy }: CheckedQuery): boolean {
-  return !greedy && trained?.rowQuantizer === undefined && !isPrefiltered(matches);
+function canSearchTogether({ trained, matches }: SearchScope, { effort }: CheckedQuery): boolean {
+  return effort !== "exact" && trained?.rowQuantizer === undefined && !isPrefiltered(matches);
 }
 
 /**
  * Whether warm queries are faster one after another than together: making a job of each block and handing it to a thread takes longer than
  * scanning short blocks.
  */
-function isFasterAlone(
-  { snapshot, trained }: SearchScope,
-  { nProbes }: CheckedQuery,
-  count: number,
-): boolean {
-  if (trained === undefined || nProbes >= trained.quantizer.nLists) return false;
+function isFasterAlone({ snapshot, trained }: SearchScope, { effort }: CheckedQuery, count: number): boolean {
+  if (trained === undefined || isWhole(effort, trained.quantizer.nLists)) return false;
   const rows = snapshot.segments.reduce((sum, { reader }) => sum + reader.footer.rows, 0);
   const blockComponents = (rows / snapshot.listBlocks.all.length) * trained.model.dimension;
   return count <= smallBatchMax || blockComponents <= shortBlockMax;
@@ -171,9 +173,15 @@ function* searchGroup(
   return results;
 }
 
-function* searchOne(scope: SearchScope, vector: Float32Array, options: CheckedQuery): Task<Found> {
+function searchOne(scope: SearchScope, vector: Float32Array, options: CheckedQuery): Task<Found> {
   const { matches } = scope;
-  if (isPrefiltered(matches)) return yield* searchPrefiltered(scope, matches, vector, options.topK);
+  return isPrefiltered(matches)
+    ? searchPrefiltered(scope, matches, vector, options.topK)
+    : searchLists(scope, vector, options);
+}
+
+/** By one kernel call if all of its blocks are in memory, otherwise phase by phase. */
+function* searchLists(scope: SearchScope, vector: Float32Array, options: CheckedQuery): Task<Found> {
   return searchWarm(scope, vector, options) ?? (yield* searchByLists(scope, vector, options));
 }
 
@@ -192,13 +200,13 @@ function* searchByLists(scope: SearchScope, vector: Float32Array, options: Check
 }
 
 /** The items of what was found, with their distances if these are included. */
-function* readMatches(
+function withDistances(
   { config }: Searcher,
-  { candidates, rows }: Found,
-  options: CheckedQuery,
-): Task<Match[]> {
-  const { include } = options;
-  const matches: Writable<Match>[] = yield* readItems(rows, include, options);
+  items: StoredItem[],
+  { candidates }: Found,
+  { include }: CheckedQuery,
+): Match[] {
+  const matches: Writable<Match>[] = items;
   if (include.has("distance")) {
     for (let i = 0; i < matches.length; i++) {
       matches[i].distance = distanceOf(config.metric, candidates[i].score);

@@ -7,7 +7,7 @@ import { isCodedModel, type Model } from "../engine/model.js";
 import { ModelQuantizer } from "../engine/model-quantizer.js";
 import { type CachedValue, namedKey } from "../segment/cache-group.js";
 import type { IndexCache } from "../segment/index-cache.js";
-import { run, type Task, waitFor } from "../threads/run.js";
+import { run } from "../threads/run.js";
 import type { MemoryUse } from "../vector-index.js";
 import { memoryUse } from "./memory-use.js";
 import { Residency } from "./residency.js";
@@ -31,22 +31,26 @@ export class Searcher {
     this.#cache = cache;
   }
 
-  /** A model in kernel memory, pinned there while `use` runs. */
-  *withModel<T>(model: Model, use: (trained: Trained) => Task<T>): Task<T> {
+  /** A model in kernel memory, pinned there, at once if it is there: call `unpinModel` when done. */
+  pinModel(model: Model): Promise<Trained> | Trained {
     const group = this.#cache.groupOf(model);
-    const unpin = () => group.unpin(modelKeys);
+    const opened = group.pinOpened(modelKeys);
     const load = async () => [await loadModel(this.config, model)];
-    const [trained] = group.pinOpened(modelKeys) ?? (yield* waitFor(group.pin(modelKeys, load), unpin));
-    try {
-      return yield* use(trained);
-    } finally {
-      unpin();
-    }
+    return opened === undefined ? group.pin(modelKeys, load).then(([trained]) => trained) : opened[0];
   }
 
-  /** The same for `use` that always waits. */
-  withTrained<T>(model: Model, use: (trained: Trained) => Promise<T> | T): Promise<T> {
-    return run(this.withModel(model, (trained) => waitFor(Promise.resolve(use(trained)))));
+  unpinModel(model: Model): void {
+    this.#cache.groupOf(model).unpin(modelKeys);
+  }
+
+  /** The result of `use`, during which a model is pinned in kernel memory. */
+  async withTrained<T>(model: Model, use: (trained: Trained) => Promise<T> | T): Promise<T> {
+    const trained = await this.pinModel(model);
+    try {
+      return await use(trained);
+    } finally {
+      this.unpinModel(model);
+    }
   }
 
   /** Evicts a model that nothing will use again. */
@@ -54,7 +58,7 @@ export class Searcher {
     this.#cache.groupOf(model).close();
   }
 
-  /** An array for the vector of a query, which gives it back: an array per query is what most garbage would be. */
+  /** An array for the vector of a query, which gives it back when it is done: to make one takes a tenth of a short query. */
   takeVector(dimension: number): Float32Array {
     const vector = this.#vector;
     this.#vector = undefined;

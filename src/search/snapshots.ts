@@ -6,12 +6,15 @@ import type { Model } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
 import type { HeldSnapshot, OpenSnapshots } from "./open-snapshots.js";
 import type { Snapshot } from "./snapshot.js";
-import { run, type Task, waitFor } from "../threads/run.js";
+import { type Task, waitFor } from "../threads/run.js";
 
 /** What may be asked of a snapshot that is the newest. */
 const confirmed = async () => undefined;
 /** Ends work that was begun on a snapshot which proved not to be the newest. Nobody sees it. */
 const outdated = new Error("a newer snapshot has taken the place of this one");
+
+/** What reads a snapshot. */
+type Work<T> = (snapshot: Snapshot, confirm: () => Promise<void>) => Task<T>;
 
 export class Snapshots {
   readonly #log: ManifestLog;
@@ -81,18 +84,35 @@ export class Snapshots {
    * `work` begins on the snapshot known here, while storage is asked for a newer one, and is abandoned if there is one. What must not happen twice
    * awaits `confirm`, which rejects then.
    */
-  *readAhead<T>(work: (snapshot: Snapshot, confirm: () => Promise<void>) => Task<T>): Task<T> {
-    const newest = this.#openedNewest();
-    if (newest !== undefined) return yield* this.#readFrom(newest, work);
+  *readAhead<T>(work: Work<T>): Task<T> {
+    let snapshot = this.#openedNewest();
+    if (snapshot === undefined) {
+      const begun = yield* this.#readKnown(work);
+      if ("result" in begun) return begun.result;
+      snapshot = begun.newest;
+    }
+    for (; ; snapshot = yield* waitFor(this.newest())) {
+      snapshot.uses++;
+      try {
+        return yield* work(snapshot, confirmed);
+      } catch (error) {
+        if (!(yield* waitFor(this.wasSuperseded(snapshot.manifest, error)))) throw error;
+      } finally {
+        snapshot.uses--;
+      }
+    }
+  }
+
+  /** The result of work on the snapshot known here if it proves to be the newest, or the newest one. */
+  *#readKnown<T>(work: Work<T>): Task<{ readonly result: T } | { readonly newest: Snapshot }> {
     const known = this.#openedAsKnown();
     const checking = this.newest(this.#maxStalenessMs);
     // If others write between any two calls, every second one begins in vain, and no more.
     if (known === undefined || this.#wasOutdated) {
       this.#wasOutdated = false;
-      return yield* this.#readFrom(yield* waitFor(checking), work);
+      return { newest: yield* waitFor(checking) };
     }
     let isOver = false;
-    let next: Snapshot;
     const confirming = checking.then((snapshot) => {
       this.#wasOutdated = snapshot !== known;
       if (this.#wasOutdated) throw outdated;
@@ -105,17 +125,15 @@ export class Snapshots {
         work(known, () => confirming),
       );
       yield confirming;
-      return result;
+      return { result };
     } catch (error) {
-      next = yield* waitFor(checking);
-      if (next === known) {
-        if (!(yield* waitFor(this.wasSuperseded(known.manifest, error)))) throw error;
-        next = yield* waitFor(this.newest());
-      }
+      const newest = yield* waitFor(checking);
+      if (newest !== known) return { newest };
+      if (!(yield* waitFor(this.wasSuperseded(known.manifest, error)))) throw error;
+      return { newest: yield* waitFor(this.newest()) };
     } finally {
       known.uses--;
     }
-    return yield* this.#readFrom(next, work);
   }
 
   /** As `read`, on a snapshot that has every change acknowledged before this call. */
@@ -140,20 +158,12 @@ export class Snapshots {
   }
 
   async #readAt<T>(maxStalenessMs: number, work: (snapshot: Snapshot) => Promise<T> | T): Promise<T> {
-    const newest = await this.newest(maxStalenessMs);
-    return run(this.#readFrom(newest, (snapshot) => waitFor(Promise.resolve(work(snapshot)))));
-  }
-
-  *#readFrom<T>(
-    first: Snapshot,
-    work: (snapshot: Snapshot, confirm: () => Promise<void>) => Task<T>,
-  ): Task<T> {
-    for (let snapshot = first; ; snapshot = yield* waitFor(this.newest())) {
+    for (let snapshot = await this.newest(maxStalenessMs); ; snapshot = await this.newest()) {
       snapshot.uses++;
       try {
-        return yield* work(snapshot, confirmed);
+        return await work(snapshot);
       } catch (error) {
-        if (!(yield* waitFor(this.wasSuperseded(snapshot.manifest, error)))) throw error;
+        if (!(await this.wasSuperseded(snapshot.manifest, error))) throw error;
       } finally {
         snapshot.uses--;
       }

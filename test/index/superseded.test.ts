@@ -14,11 +14,11 @@ import { fixedRecord, openIndex, type Opened } from "../protocol/open.js";
 const d = 16;
 const rows = rowsOf(clustered(1200, d, 12, 4), d);
 const asked: readonly Omit<CheckedQuery, "include" | "rawMetadata">[] = [
-  { topK: 10, nProbes: 3, greedy: false },
-  { topK: 10, nProbes: 0, greedy: false },
-  { topK: 10, nProbes: 2, greedy: true },
-  { topK: 10, nProbes: 3, greedy: false, filter: compileFilter({ third: 1 }) },
-  { topK: 10, nProbes: 3, greedy: false, filter: compileFilter({ i: { $lt: 900 } }) },
+  { topK: 10, effort: { lists: 3 } },
+  { topK: 10, effort: { recall: undefined } },
+  { topK: 10, effort: "exact" },
+  { topK: 10, effort: { lists: 3 }, filter: compileFilter({ third: 1 }) },
+  { topK: 10, effort: { lists: 3 }, filter: compileFilter({ i: { $lt: 900 } }) },
 ];
 
 async function opened(): Promise<Opened> {

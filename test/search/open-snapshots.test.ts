@@ -68,7 +68,7 @@ const cacheBytes = ({ inner: { searcher } }: Opened) => searcher.memory().cacheB
 function closest({ inner: { searcher } }: Opened, snapshot: Snapshot, filter?: unknown) {
   const include = new Set(["distance"] as const);
   const more = filter === undefined ? {} : { filter: compileFilter(filter) };
-  const options = { topK: 3, nProbes: 3, greedy: false, include, rawMetadata: false, ...more };
+  const options = { topK: 3, effort: { lists: 3 }, include, rawMetadata: false, ...more };
   return queryEach(searcher, snapshot, [Float32Array.of(3, 3), Float32Array.of(9, 1)], options);
 }
 

@@ -26,9 +26,9 @@ describe("queries together", () => {
   test("know which of them have to search again alone", async () => {
     const alone = async (scope: TrainedScope, probing: Probing) =>
       new Set((await searchTogether(scope, together, probing, undefined)).map((found) => found.alone));
-    expect(await alone(all, { ...automatic, nProbes: nLists })).toEqual(new Set(["never"]));
+    expect(await alone(all, { ...automatic, effort: { lists: nLists } })).toEqual(new Set(["never"]));
     expect(await alone(all, automatic)).toEqual(new Set(["if short"]));
-    const few = { ...automatic, nProbes: 4 };
+    const few = { ...automatic, effort: { lists: 4 } };
     const kinds = await searchTogether(all, together, few, undefined);
     for (const [i, { alone: kind }] of kinds.entries()) {
       const { unlikely } = plan(all, queryOf(together[i]), few);

@@ -24,7 +24,7 @@ const d = 8;
 const nLists = 12;
 const vectors = rowsOf(clustered(800, d, 12, 3), d);
 const include = new Set(["distance"] as const);
-const options: CheckedQuery = { topK: 5, nProbes: 4, greedy: false, include, rawMetadata: false };
+const options: CheckedQuery = { topK: 5, effort: { lists: 4 }, include, rawMetadata: false };
 const few = compileFilter({ i: { $lt: 700 } });
 const none = { candidates: [], rows: [] };
 
@@ -162,7 +162,7 @@ describe("a query", () => {
     await openNewest();
     for (const isTrained of [false, true]) {
       if (isTrained) await train();
-      for (const each of [options, { ...options, filter: few }, { ...options, nProbes: nLists }]) {
+      for (const each of [options, { ...options, filter: few }, { ...options, effort: { lists: nLists } }]) {
         const cold = nearest(searcher, snapshot, vectors[3], each);
         expect(cold).toBeInstanceOf(Promise);
         const { rows } = await cold;
@@ -193,7 +193,11 @@ describe("a query", () => {
       expect(reads).toBe(0);
     }
     expect(queryNow(searcher, snapshot, vectors[3], { ...options, topK: 0 })).toEqual([]);
-    for (const more of [{ greedy: true }, { nProbes: 12 }, { nProbes: 0 }]) {
+    for (const more of [
+      { effort: "exact" as const },
+      { effort: { lists: 12 } },
+      { effort: { recall: undefined } },
+    ]) {
       const [cold] = await query(searcher, snapshot, [vectors[3]], { ...options, ...more });
       expect(queryNow(searcher, snapshot, vectors[3], { ...options, ...more })).toEqual(cold);
     }
@@ -205,9 +209,9 @@ describe("a query", () => {
     for (const count of [1, 30]) {
       for (const asked of [
         options,
-        { ...options, nProbes: 0 },
+        { ...options, effort: { recall: undefined } },
         { ...options, filter: few },
-        { ...options, filter: other, greedy: true },
+        { ...options, filter: other, effort: "exact" as const },
       ]) {
         for (let failing = 1; ; failing++) {
           const fresh = openIndex(fixedRecord(), store, systemClock);
@@ -237,7 +241,7 @@ describe("a query", () => {
     await train();
     const models = new BlockCache(1_000_000);
     searcher = new Searcher(open.inner.config, new IndexCache(models));
-    const all = { ...options, nProbes: nLists };
+    const all = { ...options, effort: { lists: nLists } };
     const expected = await query(searcher, snapshot, some(1), all);
     evictSegments();
     reads = 0;
@@ -274,7 +278,7 @@ describe("queries together", () => {
     ]) {
       expect([count, topK, await groupsOf(count, { ...options, topK })]).toEqual([count, topK, groups]);
     }
-    expect(await groupsOf(10, { ...options, greedy: true })).toBe(0);
+    expect(await groupsOf(10, { ...options, effort: "exact" as const })).toBe(0);
     const filter = compileFilter({ i: { $lt: 300 } });
     await groupsOf(10, { ...options, filter });
     expect(await groupsOf(10, { ...options, filter })).toBe(0);
@@ -294,15 +298,15 @@ describe("queries together", () => {
     await trainAndChange();
     for (const asked of [
       options,
-      { ...options, nProbes: 0 },
-      { ...options, greedy: true },
+      { ...options, effort: { recall: undefined } },
+      { ...options, effort: "exact" as const },
       { ...options, filter: few },
     ]) {
       const together = await query(searcher, snapshot, some(40), asked);
       for (const [i, vector] of some(40).entries()) {
         const [alone] = await query(searcher, snapshot, [vector], asked);
         expect(together[i].length).toBe(alone.length);
-        if (asked.greedy || asked.filter !== undefined) expect(together[i]).toEqual(alone);
+        if (asked.effort === "exact" || asked.filter !== undefined) expect(together[i]).toEqual(alone);
       }
     }
     reads = 0;
@@ -328,13 +332,13 @@ describe("queries together", () => {
     expect(await turnsOf(1, options)).toBe(0);
     // With the turns between plans, of which 16 are made at a time.
     expect(await turnsOf(64, options)).toBe(4 + 1);
-    expect(await turnsOf(5, { ...options, greedy: true })).toBe(5);
+    expect(await turnsOf(5, { ...options, effort: "exact" as const })).toBe(5);
   });
 
   test("of short lists are searched one by one once they are warm", async () => {
     await trainAndChange();
     evictSegments();
-    const asked = { ...options, nProbes: nLists - 1 };
+    const asked = { ...options, effort: { lists: nLists - 1 } };
     const callsOf = async () => {
       const { scanFlatEach = 0, searchLists = 0 } = await kernelCalls(() =>
         query(searcher, snapshot, some(40), asked),
@@ -358,12 +362,12 @@ describe("queries together", () => {
       );
       return [scanFlatEach, scanFlat];
     };
-    await scans({ ...options, nProbes: nLists });
-    expect(await scans({ ...options, topK: 5, nProbes: 0 })).toEqual([1, 0]);
-    const [together, alone] = await scans({ ...options, topK: 600, nProbes: 0 });
+    await scans({ ...options, effort: { lists: nLists } });
+    expect(await scans({ ...options, topK: 5, effort: { recall: undefined } })).toEqual([1, 0]);
+    const [together, alone] = await scans({ ...options, topK: 600, effort: { recall: undefined } });
     expect(together).toBe(1);
     expect(alone).toBeGreaterThan(0);
     // All lists were scanned: nothing is left to be found.
-    expect(await scans({ ...options, topK: 700, nProbes: nLists })).toEqual([1, 0]);
+    expect(await scans({ ...options, topK: 700, effort: { lists: nLists } })).toEqual([1, 0]);
   });
 });

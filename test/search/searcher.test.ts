@@ -14,8 +14,6 @@ import { createMemoryStore } from "../../src/storage/memory.js";
 import { clustered, sampleOf } from "../engine/data.js";
 import { finish } from "../engine/finish.js";
 import { rowsOf } from "../engine/oracle.js";
-import { resultNow } from "../../src/threads/run.js";
-import { immediately } from "./tasks.js";
 import { fixedRecord, openIndex } from "../protocol/open.js";
 
 const d = 16;
@@ -53,10 +51,12 @@ test.each<[IndexConfig]>([
     const searcher = new Searcher(config, new IndexCache(new BlockCache(10_000_000)));
     const before = allocatedBytes();
     const loaded = await searcher.withTrained(model, (trained) => {
-      expect(resultNow(searcher.withModel(model, immediately))).toBe(trained);
+      expect(searcher.pinModel(model)).toBe(trained);
+      searcher.unpinModel(model);
       searcher.dropModel(model);
       // In use: it goes when it is not any more.
-      expect(resultNow(searcher.withModel(model, immediately))).toBe(trained);
+      expect(searcher.pinModel(model)).toBe(trained);
+      searcher.unpinModel(model);
       return trained;
     });
     expect(loaded.model).toBe(model);
@@ -90,7 +90,9 @@ test("what a query caches does not evict the model that it is searched by", asyn
   };
   const held = allocatedBytes() - before;
   expect(held).toBeGreaterThan(0);
-  expect(resultNow(searcher.withModel(model, () => immediately(heldAfter())))).toBe(held);
+  expect(searcher.pinModel(model)).not.toBeInstanceOf(Promise);
+  expect(heldAfter()).toBe(held);
+  searcher.unpinModel(model);
   // Nothing is left that uses it.
   heldAfter();
   expect(allocatedBytes()).toBe(before);
