@@ -4,7 +4,7 @@
 
 import { SealdexError } from "./errors.js";
 import { whenAborted } from "./when-aborted.js";
-import { isAbortSignal } from "./value-kinds.js";
+import { isAbortSignal, isPromise } from "./value-kinds.js";
 
 /**
  * Turns of the event loop. Calls without waits that are awaited one after another would block it.
@@ -33,27 +33,29 @@ export class Calls {
    */
   async change<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
     this.#admit(signal);
-    this.#running++;
-    try {
-      return await work();
-    } finally {
-      if (--this.#running === 0) for (const resume of this.#waiting.splice(0)) resume();
-    }
-  }
-
-  /** Runs a read. Rejects as soon as the signal aborts; the result of `work` is then ignored. */
-  look<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
-    const turns = this.#turns;
-    const later = turns?.isOver() ? () => turns.next().then(work) : work;
-    return untilAborted(this.change(signal, later), signal);
+    return this.#during(work());
   }
 
   /**
-   * Runs a read synchronously. Returns undefined if another call must run first; use `look` then.
+   * Runs a call that only reads: it rejects as soon as the signal aborts, whatever `work` still does. Its result is there at once if `work`
+   * waits for nothing, and calls that wait for nothing have not held the event loop for long.
    */
-  lookNow<T>(signal: AbortSignal | undefined, work: () => T): T | undefined {
+  look<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T>;
+  look<T>(signal: AbortSignal | undefined, work: () => Promise<T> | T): Promise<T> | T;
+  look<T>(signal: AbortSignal | undefined, work: () => Promise<T> | T): Promise<T> | T {
     this.#admit(signal);
-    return this.#turns?.isOver() ? undefined : work();
+    const turns = this.#turns;
+    const result = turns?.isOver() ? turns.next().then(work) : work();
+    return isPromise(result) ? untilAborted(this.#during(result), signal) : result;
+  }
+
+  async #during<T>(work: Promise<T>): Promise<T> {
+    this.#running++;
+    try {
+      return await work;
+    } finally {
+      if (--this.#running === 0) for (const resume of this.#waiting.splice(0)) resume();
+    }
   }
 
   /** Refuses further calls, and resolves when all running ones have ended. */

@@ -13,9 +13,9 @@ export interface ProbingOptions {
    */
   readonly recall?: DeclaredRecall | undefined;
   /**
-   * Maximum number of inverted lists to scan in a trained index; unlikely lists are skipped.
-   * Default 1, as in the specification: fastest, but with the lowest recall. 0 picks the number for
-   * 95 % recall, for this `topK` and filter.
+   * Maximum number of inverted lists to scan in a trained index; unlikely lists are skipped. With a
+   * filter, lists without a match do not count. Default 1, as in the specification: fastest, but with
+   * the lowest recall. 0 picks the number for 95 % recall, for this `topK` and filter.
    */
   readonly nProbes?: number | undefined;
   /**

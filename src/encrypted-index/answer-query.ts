@@ -6,14 +6,15 @@ import { type Image, isImageUrl } from "../embedding/image.js";
 import type { Models } from "../embedding/models.js";
 import { readImage } from "../embedding/read-image.js";
 import { rankBest, type RerankInput } from "../embedding/reranker.js";
-import { isComplete } from "../search/open-list-blocks.js";
-import { type CheckedQuery, query, queryOne, queryWarm } from "../search/query.js";
+import type { Metric } from "../engine/config.js";
+import { type CheckedQuery, query, queryEach } from "../search/query.js";
 import { reservedAfter } from "../search/read-items.js";
 import type { Snapshot } from "../search/snapshot.js";
+import { run, type Task, waitFor } from "../threads/run.js";
 import type { Match, RankedMatch, Vector } from "../vector-index.js";
-import { type QuerySubject, topKMax } from "./check-request.js";
+import { type QuerySubject, takeContents, topKMax } from "./check-request.js";
 import { checkWithoutVectors, keepsVectors } from "./kept-fields.js";
-import { dimensionOf, type OpenIndex } from "./open-index.js";
+import { hasDimension, type OpenIndex } from "./open-index.js";
 import { copyVector } from "./pack-items.js";
 
 /** Nearest items that a reranker scores for each match. */
@@ -26,31 +27,24 @@ export interface Texts {
   readonly embedder?: Embedder | undefined;
 }
 
-/** As `answerQuery`, if it takes nothing but what is in memory; undefined if something has to be read, asked or embedded first. */
-export function answerWarm(
-  index: OpenIndex,
-  subject: QuerySubject,
-  options: CheckedQuery,
-): Match[] | undefined {
-  if (!("vector" in subject)) return undefined;
-  const snapshot = index.snapshots.opened();
-  if (snapshot === undefined) return undefined;
-  const room = (dimension: number) => index.searcher.vectorOf(dimension);
-  const packed = pack(index, snapshot, subject.vector, "queryVector", room);
-  if (packed !== undefined && !keepsVectors(snapshot)) checkWithoutVectors(index, options.include);
-  return packed && queryWarm(index.searcher, snapshot, packed, options);
-}
-
-/** One list for a vector, a text or an image, a list of lists for several vectors. */
+/** One list for a vector, a text or an image, a list of lists for several vectors. The subject is the caller's again once this has returned. */
 export function answerQuery(
   index: OpenIndex,
   texts: Texts,
   subject: QuerySubject,
   options: CheckedQuery,
-): Promise<Match[] | Match[][]> {
-  if ("vectors" in subject) return searchEach(index, subject.vectors, options);
-  if ("vector" in subject) return search(index, subject.vector, options);
-  return embedQuery(index, texts, subject.contents).then((vector) => search(index, vector, options));
+): Task<Match[] | Match[][]> {
+  const { metric } = index.config;
+  if ("vector" in subject) {
+    const vector = index.searcher.takeVector(subject.vector.length);
+    copyVector(subject.vector, vector, metric, "queryVector");
+    return searchBorrowed(index, vector, options);
+  }
+  if ("vectors" in subject) {
+    const vectors = subject.vectors.map((vector, i) => copyOf(vector, metric, `queryVectors[${i}]`));
+    return searchEach(index, vectors, options);
+  }
+  return searchContents(index, texts, takeContents(subject.contents), options);
 }
 
 /** As `answerQuery` for a text, ordered by the scores of a reranker; items whose contents are no text are left out. */
@@ -63,8 +57,7 @@ export async function answerRanked(
   const reranker = texts.models.reranker(rerank);
   const topK = Math.min(candidatesPerMatch * options.topK, topKMax);
   const include = new Set([...options.include, "contents" as const]);
-  const vector = await embedQuery(index, texts, contents);
-  const nearest = await search(index, vector, { ...options, topK, include });
+  const nearest = await run(searchContents(index, texts, contents, { ...options, topK, include }));
   const candidates = nearest.filter(({ contents: text }) => text !== undefined && !isImageUrl(text));
   const passages = candidates.map((match) => match.contents ?? "");
   const best = await rankBest(reranker, contents, passages, {
@@ -96,36 +89,59 @@ export async function embedQuery(
   throw invalid(`${where}: expected ${reason}`);
 }
 
+function* searchContents(
+  index: OpenIndex,
+  texts: Texts,
+  contents: string | Image,
+  options: CheckedQuery,
+): Task<Match[]> {
+  const vector = yield* waitFor(embedQuery(index, texts, contents));
+  return yield* searchOne(index, copyOf(vector, index.config.metric, "queryVector"), options);
+}
+
 /** The nearest items of one vector. */
-function search(index: OpenIndex, vector: Vector, options: CheckedQuery): Promise<Match[]> {
+function searchOne(index: OpenIndex, vector: Float32Array, options: CheckedQuery): Task<Match[]> {
   return index.snapshots.readAhead((snapshot, confirm) => {
-    const packed = pack(index, snapshot, vector, "queryVector");
-    if (packed === undefined) return [];
-    if (!keepsVectors(snapshot)) checkWithoutVectors(index, options.include);
-    return queryOne(index.searcher, snapshot, packed, reservedAfter(confirm, options));
+    const known = hasDimension(index, snapshot, vector, "queryVector");
+    return query(index.searcher, snapshot, vector, checkedFor(index, snapshot, known, confirm, options));
   });
+}
+
+/** The same, with a vector that the searcher gets back. */
+function* searchBorrowed(index: OpenIndex, vector: Float32Array, options: CheckedQuery): Task<Match[]> {
+  const found = yield* searchOne(index, vector, options);
+  index.searcher.giveBack(vector);
+  return found;
 }
 
 /** The nearest items of each of these vectors. */
-function searchEach(index: OpenIndex, vectors: readonly Vector[], options: CheckedQuery): Promise<Match[][]> {
+function searchEach(
+  index: OpenIndex,
+  vectors: readonly Float32Array[],
+  options: CheckedQuery,
+): Task<Match[][]> {
   return index.snapshots.readAhead((snapshot, confirm) => {
-    const packed = vectors.map((vector, i) => pack(index, snapshot, vector, `queryVectors[${i}]`));
-    if (!isComplete(packed)) return vectors.map(() => []);
-    if (!keepsVectors(snapshot)) checkWithoutVectors(index, options.include);
-    return query(index.searcher, snapshot, packed, reservedAfter(confirm, options));
+    const known = vectors.every((vector, i) => hasDimension(index, snapshot, vector, `queryVectors[${i}]`));
+    return queryEach(index.searcher, snapshot, vectors, checkedFor(index, snapshot, known, confirm, options));
   });
 }
 
-/** A vector in float32, in what `room` returns. Undefined if no vector has been stored yet: then any dimension may ask, and nothing is near. */
-function pack(
+/** `hasVectors`: whether any vector is stored. If there is none, nothing is near. */
+function checkedFor(
   index: OpenIndex,
-  { manifest }: Snapshot,
-  vector: Vector,
-  where: string,
-  room: (dimension: number) => Float32Array = (dimension) => new Float32Array(dimension),
-): Float32Array | undefined {
-  const dimension = dimensionOf(index, manifest);
-  const packed = room(dimension ?? vector.length);
-  copyVector(vector, packed, index.config.metric, where);
-  return dimension === undefined ? undefined : packed;
+  snapshot: Snapshot,
+  hasVectors: boolean,
+  confirm: () => Promise<void>,
+  options: CheckedQuery,
+): CheckedQuery {
+  if (!hasVectors) return { ...options, topK: 0 };
+  if (!keepsVectors(snapshot)) checkWithoutVectors(index, options.include);
+  return reservedAfter(confirm, options);
+}
+
+/** A vector in float32. */
+function copyOf(vector: Vector, metric: Metric, where: string): Float32Array {
+  const copy = new Float32Array(vector.length);
+  copyVector(vector, copy, metric, where);
+  return copy;
 }

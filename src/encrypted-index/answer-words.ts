@@ -12,8 +12,8 @@ import type { ResultSettings } from "../served-index.js";
 import { fuse, type Fusion } from "../text/fusion.js";
 import { highlights } from "../text/highlights.js";
 import { parseTextQuery, type TextQuery } from "../text/text-query.js";
-import { run } from "../threads/run.js";
-import { yieldIfDue } from "../threads/yield-to-event-loop.js";
+import { run, type Task, waitFor } from "../threads/run.js";
+import { isPauseDue } from "../threads/yield-to-event-loop.js";
 import type { ItemField, MatchField, ScoredMatch, SideScores, Vector, WordQuery } from "../vector-index.js";
 import { embedQuery, type Texts } from "./answer-query.js";
 import { checkQueryOptions, takeContents } from "./check-request.js";
@@ -116,16 +116,17 @@ export async function answerWords(
   const query = parseTextQuery(text, words.analyzer);
   const vector =
     meaning && ("vector" in meaning ? meaning.vector : await embedQuery(index, texts, meaning.contents));
-  return index.snapshots.readAhead(async (snapshot, confirm) => {
+  const read = index.snapshots.readAhead(function* (snapshot, confirm) {
     if (!keepsVectors(snapshot)) checkWithoutVectors(index, options.include);
     const byWords = (topK: number) =>
       searchText(snapshot, { ...options, query, parameters: words.definition, topK });
     const ranked =
       vector === undefined
-        ? onlyWords(await byWords(options.topK))
-        : await byBoth(index, snapshot, { vector, byWords, checked });
-    return toMatches(words, query, ranked, { ...checked, options: reservedAfter(confirm, options) });
+        ? onlyWords(yield* waitFor(byWords(options.topK)))
+        : yield* waitFor(byBoth(index, snapshot, { vector, byWords, checked }));
+    return yield* toMatches(words, query, ranked, { ...checked, options: reservedAfter(confirm, options) });
   });
+  return run(read, options.signal);
 }
 
 function onlyWords({ rows, scores }: RankedRows): Ranked[] {
@@ -189,7 +190,7 @@ async function searchByVector(
   const { metric } = index.config;
   const packed = new Float32Array(dimensionOf(index, snapshot.manifest) ?? vector.length);
   copyVector(vector, packed, metric, "queryVector");
-  const { candidates, rows } = await nearest(index.searcher, snapshot, packed, options);
+  const { candidates, rows } = await run(nearest(index.searcher, snapshot, packed, options));
   return { rows, scores: candidates.map(({ score }) => distanceOf(metric, score)) };
 }
 
@@ -198,16 +199,16 @@ function knowsMeaning(modelName: string | undefined): boolean {
   return modelName !== undefined && !modelName.startsWith("sealdex/lexical");
 }
 
-async function toMatches(
+function* toMatches(
   { analyzer }: IndexWords,
   query: TextQuery,
   ranked: readonly Ranked[],
   { options, includesScores, includesHighlights }: CheckedWordQuery,
-): Promise<ScoredMatch[]> {
+): Task<ScoredMatch[]> {
   const { include } = options;
   const fields = new Set([...include].filter((field): field is ItemField => field !== "distance"));
   if (includesHighlights) fields.add("contents");
-  const items = await readItems(
+  const items = yield* readItems(
     ranked.map(({ ref }) => ref),
     fields,
     options,
@@ -217,7 +218,7 @@ async function toMatches(
     const { score, sides } = ranked[i];
     const hasText = contents !== undefined && !isImageUrl(contents);
     const isMarked = includesHighlights && hasText;
-    const marked = isMarked && (await run(highlights(contents, query, analyzer), options.signal));
+    const marked = isMarked && (yield* highlights(contents, query, analyzer));
     matches.push(
       Object.assign(
         item,
@@ -228,7 +229,7 @@ async function toMatches(
         marked && { highlights: marked },
       ) as ScoredMatch,
     );
-    if (isMarked) await yieldIfDue();
+    if (isMarked && isPauseDue()) yield;
   }
   return matches;
 }

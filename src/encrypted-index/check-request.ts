@@ -6,6 +6,7 @@ import { type Image, isImage, takeImage } from "../embedding/image.js";
 import { type CompiledFilter, compileFilter, type Filter, splitPath } from "../filter.js";
 import type { OrderField } from "../search/order-key.js";
 import type { CheckedQuery } from "../search/query.js";
+import type { Effort } from "../search/scan-limits.js";
 import { checkRecall, type ProbingOptions } from "../probing.js";
 import type { ResultSettings } from "../served-index.js";
 import { checkDeleteFilter, checkUpdateSelection, filterOf } from "../selection.js";
@@ -61,13 +62,11 @@ export function checkQuery(
 export function checkQueryOptions(request: QueryOptions, results: ResultSettings): CheckedQuery {
   const { topK = 100, include, signal } = request;
   checkInteger(topK, 0, topKMax, "topK");
-  const { nProbes, greedy, recall } = checkProbing(request);
+  const effort = checkEffort(request);
   // Field by field: spreading takes as long as all of these checks.
   return {
     topK,
-    nProbes,
-    greedy,
-    recall,
+    effort,
     include: include === undefined ? distanceAlone : checkInclude(include, matchFields),
     filter: compiledFilter(filterOf(request, "query")),
     signal,
@@ -76,12 +75,14 @@ export function checkQueryOptions(request: QueryOptions, results: ResultSettings
   };
 }
 
-function checkProbing(options: ProbingOptions): Pick<CheckedQuery, "nProbes" | "greedy" | "recall"> {
+function checkEffort(options: ProbingOptions): Effort {
   checkRecall(options);
-  const { recall, nProbes = recall === undefined ? 1 : 0, greedy = recall === "exact" } = options;
+  const { recall, nProbes = 1, greedy = false } = options;
   checkInteger(nProbes, 0, Number.MAX_SAFE_INTEGER, "nProbes");
   if (typeof greedy !== "boolean") throw invalid(`greedy: expected a boolean, got ${typeof greedy}`);
-  return { nProbes, greedy, recall: recall === "exact" ? undefined : recall };
+  if (recall !== undefined) return recall === "exact" ? recall : { recall };
+  if (greedy) return "exact";
+  return nProbes === 0 ? { recall: undefined } : { lists: nProbes };
 }
 
 function subjectOf(request: QueryRequest): QuerySubject {
@@ -104,13 +105,6 @@ function subjectOf(request: QueryRequest): QuerySubject {
   // Not forEach, which passes over the holes of a sparse array.
   for (const [i, vector] of vectors.entries()) checkVectorShape(vector, `queryVectors[${i}]`);
   return own({ vectors });
-}
-
-/** What a query is about as it is now, for a query that has to wait: its caller may use the vector again. */
-export function takeSubject(subject: QuerySubject): QuerySubject {
-  if ("vector" in subject) return own({ vector: subject.vector.slice() });
-  if ("vectors" in subject) return own({ vectors: subject.vectors.map((vector) => vector.slice()) });
-  return own({ contents: takeContents(subject.contents) });
 }
 
 export function takeContents(contents: string | Image): string | Image {

@@ -11,6 +11,7 @@ import { takeOptions } from "../option-names.js";
 import { checkItemChange } from "../item-change.js";
 import { plainResults } from "../served-index.js";
 import { checkSelection, takeIds } from "../selection.js";
+import { start } from "../threads/run.js";
 import type { Calls } from "../calls.js";
 import { prefetch } from "../search/prefetch.js";
 import type {
@@ -49,7 +50,7 @@ import type {
   WordQuery,
   Wraps,
 } from "../vector-index.js";
-import { answerQuery, answerRanked, answerWarm, type Texts } from "./answer-query.js";
+import { answerQuery, answerRanked, type Texts } from "./answer-query.js";
 import { answerWords, checkWordQuery, isWordQuery } from "./answer-words.js";
 import {
   checkFields,
@@ -63,7 +64,6 @@ import {
   checkUpdated,
   checkUpsert,
   compiledFilter,
-  takeSubject,
 } from "./check-request.js";
 import { count } from "./count.js";
 import { deleteSelected } from "./delete.js";
@@ -158,9 +158,8 @@ export class EncryptedIndex implements VectorIndex {
     const { subject, checked } = checkQuery(request, results);
     const { rerank, signal } = request as Partial<RankedQuery>;
     if (rerank === undefined) {
-      const warm = this.#calls.lookNow(signal, () => answerWarm(index, subject, checked));
-      const own = warm === undefined ? takeSubject(subject) : subject;
-      return warm ?? this.#calls.look(signal, () => answerQuery(index, this.#texts, own, checked));
+      const answer = answerQuery(index, this.#texts, subject, checked);
+      return this.#calls.look(signal, () => start(answer, signal));
     }
     const ranked = { contents: checkRanked(subject), rerank };
     return this.#calls.look(signal, () => answerRanked(index, this.#texts, ranked, checked));

@@ -2,6 +2,7 @@
 
 import { readItems, reservedAfter } from "../search/read-items.js";
 import type { FoundId } from "../search/snapshot.js";
+import { run, waitFor } from "../threads/run.js";
 import type { StoredItem } from "../vector-index.js";
 import type { CheckedFields } from "./check-request.js";
 import { fingerprintsOf } from "./fingerprints.js";
@@ -16,14 +17,15 @@ export async function getItems(
 ): Promise<StoredItem[]> {
   const distinct = [...new Set(ids)];
   const fingerprints = await fingerprintsOf(index, distinct);
-  return index.snapshots.readAhead(async (snapshot, confirm) => {
+  const read = index.snapshots.readAhead(function* (snapshot, confirm) {
     const include = keptFields(index, snapshot, fields);
     const refsOf = new Map<string, FoundId[]>();
-    for (const found of await snapshot.findIds(fingerprints)) {
+    for (const found of yield* waitFor(snapshot.findIds(fingerprints))) {
       const id = distinct[found.position];
       refsOf.set(id, [...(refsOf.get(id) ?? []), found]);
     }
     const refs = ids.flatMap((id) => refsOf.get(id) ?? []);
-    return readItems(refs, include, reservedAfter(confirm, fields.results));
+    return yield* readItems(refs, include, reservedAfter(confirm, fields.results));
   });
+  return run(read);
 }

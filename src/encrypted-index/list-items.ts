@@ -10,6 +10,7 @@ import { keyAt, type OrderField } from "../search/order-key.js";
 import { readItems, readSome } from "../search/read-items.js";
 import type { HeldSnapshot } from "../search/open-snapshots.js";
 import type { Snapshot } from "../search/snapshot.js";
+import { run } from "../threads/run.js";
 import type { ItemPage, StoredItem } from "../vector-index.js";
 import type { CheckedListing } from "./check-request.js";
 import { fingerprintsOf } from "./fingerprints.js";
@@ -143,7 +144,7 @@ async function readItemsOfPage(
       signal?.throwIfAborted();
       const some: StoredItem[] = [];
       const refs = rows.slice(start, start + Math.max(1, limit - items.length));
-      await readSome(some, refs, include, { ...results, reserveBytes });
+      await run(readSome(some, refs, include, { ...results, reserveBytes }));
       for (const item of some) items.push(item);
       start += some.length;
       last = rows[start - 1];
@@ -177,7 +178,7 @@ async function positionOf(
 ): Promise<OrderPosition> {
   const [ref] = await snapshot.findStored(fingerprintsIn(namespace, await fingerprintsOf(index, [id])));
   if (ref === null) throw invalid("cursor: expected the cursor of the page before, got another text");
-  const [{ metadata }] = await readItems([ref], new Set(["metadata"]), plainResults);
+  const [{ metadata }] = await run(readItems([ref], new Set(["metadata"]), plainResults));
   return { id, keys: order.map(({ path }) => keyAt(metadata, path)) };
 }
 

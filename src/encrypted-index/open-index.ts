@@ -12,6 +12,7 @@ import type { IndexConfig } from "../engine/config.js";
 import { EarlyReads } from "../search/early-reads.js";
 import { OpenObjects } from "../search/open-objects.js";
 import { NamespaceScopes, type SearchTarget } from "../search/namespace-scopes.js";
+import type { Snapshot } from "../search/snapshot.js";
 import type { BlockCache } from "../segment/block-cache.js";
 import { IndexCache } from "../segment/index-cache.js";
 import type { BlobStore } from "../storage/blob-store.js";
@@ -27,6 +28,7 @@ import { own } from "../value-kinds.js";
 import type { Listings } from "./listings.js";
 import { type Job, Maintenance } from "./maintenance.js";
 import { ObjectWriter } from "./object-writer.js";
+import { dimensionMismatch } from "./pack-items.js";
 import { RecordAccess } from "./record-access.js";
 import { rowTexts } from "./row-texts.js";
 import { RewritingLock } from "./rewriting-lock.js";
@@ -189,6 +191,18 @@ export function within(index: OpenIndex, namespace: string | undefined): OpenInd
 /** The dimension, by definition or by the first vector. */
 export function dimensionOf({ config }: OpenIndex, manifest: Manifest | undefined): number | undefined {
   return config.dimension ?? (manifest && own(manifest).dimension);
+}
+
+/** Whether any vector is stored, of the dimension of this one: if there is none, any dimension may ask, and nothing is near. */
+export function hasDimension(
+  index: OpenIndex,
+  { manifest }: Snapshot,
+  { length }: Float32Array,
+  where: string,
+): boolean {
+  const dimension = dimensionOf(index, manifest);
+  if (dimension !== undefined && length !== dimension) throw dimensionMismatch(where, dimension, length);
+  return dimension !== undefined;
 }
 
 /** The token of the newest state. */

@@ -187,12 +187,7 @@ export async function packItems(
  */
 export function copyVector(vector: Vector, to: Float32Array, metric: Metric, where: string): void {
   const { length } = to;
-  if (vector.length !== length) {
-    throw new SealdexError(
-      "dimension_mismatch",
-      `${where}: expected ${length} numbers, got ${vector.length}`,
-    );
-  }
+  if (vector.length !== length) throw dimensionMismatch(where, length, vector.length);
   if (isFloat32Array(vector)) to.set(vector);
   else {
     for (let i = 0; i < length; i++) {
@@ -209,6 +204,10 @@ export function copyVector(vector: Vector, to: Float32Array, metric: Metric, whe
       `${where}: expected a Euclidean norm of at most ${normMax} under ${metric}, got a greater one`,
     );
   }
+}
+
+export function dimensionMismatch(where: string, expected: number, received: number): SealdexError {
+  return new SealdexError("dimension_mismatch", `${where}: expected ${expected} numbers, got ${received}`);
 }
 
 export function checkIdText(id: unknown, where: string): asserts id is string {

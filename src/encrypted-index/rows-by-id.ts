@@ -7,6 +7,7 @@ import { type MatchingRows, pinMatching, unpinMatching } from "../search/row-fil
 import { bySegment, type OpenSegment, type RowRef, type Snapshot } from "../search/snapshot.js";
 import { type CachedValue, type CacheKey, namedKey } from "../segment/cache-group.js";
 import { hasRow } from "../segment/row-bits.js";
+import { run } from "../threads/run.js";
 import { type IdRange, type LiveId, liveIds } from "./live-ids.js";
 import { plainResults } from "../served-index.js";
 
@@ -111,7 +112,7 @@ async function sortedMatches(
 async function sortMatches(snapshot: Snapshot, matching: MatchingSegments): Promise<SortedRows> {
   const refs: RowRef[] = [];
   await forEachMatch(snapshot, matching, (ref) => refs.push(ref));
-  const items = await readItems(refs, new Set(), plainResults);
+  const items = await run(readItems(refs, new Set(), plainResults));
   const rows = items.map(({ id }, i) => ({ ...refs[i], id }));
   rows.sort((a, b) => (a.id < b.id ? -1 : 1));
   return { rows, bytes: rows.reduce((sum, { id }) => sum + rowBytes + 2 * id.length, 0) };

@@ -1,6 +1,5 @@
 /** The search of one query among the rows that a filter accepts, if all blocks that it looks at are in kernel memory. */
 
-import type { Probes } from "./coarse-quantizer.js";
 import { kernels } from "./kernels/kernels.js";
 import { jobLayout } from "./kernels/kernels.wasm.js";
 import { freeScratch } from "./kernels/memory.js";
@@ -10,7 +9,7 @@ import type { OutlyingPruning } from "./pruning.js";
 import { QueryVector, scratchBytes } from "./query-vector.js";
 import type { Reach, ScanLimits } from "./recall-curves.js";
 import { writeIdTables } from "./search.js";
-import { fillHeap, heapBytes, initHeap, readHeap } from "./top-k.js";
+import { heapBytes, initHeap, readHeap } from "./top-k.js";
 
 /** Holds kernel memory: call `free` when done, before the next await. */
 export class MatchingSearch {
@@ -91,28 +90,6 @@ export class MatchingSearch {
       now,
     );
     return lists === 0 ? undefined : this.#found(lists);
-  }
-
-  /** The nearest matches in those of these lists, nearest first, that are within the ratio. Undefined if one of the blocks is not in memory. */
-  probed({ lists, distances }: Probes, ratio: number): ListsSearched | undefined {
-    const { quantizer, table, now } = this.#among;
-    fillHeap(
-      this.#probes,
-      lists,
-      distances.map((distance) => distance ** 2),
-    );
-    initHeap(this.#nearest, this.#topK);
-    const scanned = kernels().searchProbed(
-      this.query.address,
-      quantizer.address,
-      this.#probes,
-      ratio,
-      table.address,
-      this.#nearest,
-      this.#job,
-      now,
-    );
-    return scanned === 0 ? undefined : this.#found(scanned);
   }
 
   /**

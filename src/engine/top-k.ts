@@ -27,19 +27,6 @@ export function initHeap(at: number, capacity: number): void {
   allDoubles()[(at + heapLayout.threshold) >>> 3] = capacity === 0 ? -Infinity : Infinity;
 }
 
-/** Makes a heap that is sorted, of rows with ascending scores. It accepts no offers. */
-export function fillHeap(at: number, rows: readonly number[], scores: readonly number[]): void {
-  initHeap(at, rows.length);
-  const words = allWords();
-  const doubles = allDoubles();
-  words[(at + heapLayout.size) >>> 2] = rows.length;
-  rows.forEach((row, i) => {
-    const slot = at + heapLayout.bytes + heapSlotLayout.bytes * i;
-    doubles[(slot + heapSlotLayout.score) >>> 3] = scores[i];
-    words[(slot + heapSlotLayout.row) >>> 2] = row;
-  });
-}
-
 /** The candidates of a heap that a kernel has sorted, nearest first: all of them, or at most `count`. */
 export function readHeap(heap: number, count = Infinity): Candidate[] {
   const words = allWords();

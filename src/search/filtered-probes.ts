@@ -8,13 +8,9 @@
 
 import type { CoarseQuantizer, ListSet, Probes } from "../engine/coarse-quantizer.js";
 import type { QueryVector } from "../engine/query-vector.js";
-import { likelyLists, probeLimit } from "../engine/probe-limits.js";
+import { likelyLists } from "../engine/probe-limits.js";
 import type { ScanLimits } from "../engine/recall-curves.js";
 
-/** A little more than the expected number of lists is looked up at once, so that a second look-up is rarely needed. */
-const spareShare = 1.25;
-/** How many times as many lists are looked up next. */
-const moreTimes = 4;
 /** A query lies among matches if the rows around it match so much as rows around a match do, times this. */
 export const amongShare = 0.7;
 
@@ -98,73 +94,4 @@ function shareOf(lists: readonly number[], countsOf: CountsOf): number {
     matching += matches;
   }
   return all === 0 ? 0 : matching / all;
-}
-
-/** The lists of an explicit number of probes, of which those beyond the ratio are needed only if the others have too few matches. */
-export function probeExplicitly(
-  quantizer: CoarseQuantizer,
-  query: QueryVector,
-  probing: FilteredProbing,
-  probeLimits: Float32Array,
-): MatchingProbes {
-  const probes = probeFiltered(quantizer, query, probing);
-  const probed = probes.lists.length;
-  // If it needs more lists than it would with evenly spread matches, the distance ratios of those say little.
-  const isEven = probed <= probing.lists / Math.sqrt(probing.share) + 1;
-  return { probes, ratio: isEven ? probeLimit(probeLimits, probed) : Infinity };
-}
-
-export interface FilteredProbing {
-  /** What an unfiltered query probes. */
-  readonly lists: number;
-  /** Matches that are wanted. */
-  readonly topK: number;
-  /** Share of all rows that match, above 0. */
-  readonly share: number;
-  readonly countsOf: CountsOf;
-}
-
-/**
- * The lists of an explicit number of probes: measured, 1 / sqrt(s) times as many make up for an evenly spread filter. If matches are not,
- * two more conditions keep a query from stopping early: it has seen as many matches as an evenly spread filter would have given it, and
- * the lists probed reach as far beyond the nearest one with a match as those of an unfiltered query reach beyond the nearest of all. For a
- * query whose own cluster the filter removes that can be most lists.
- */
-export function probeFiltered(
-  quantizer: CoarseQuantizer,
-  query: QueryVector,
-  { lists, topK, share, countsOf }: FilteredProbing,
-): Probes {
-  const evenly = lists / Math.sqrt(share);
-  let asked = Math.min(quantizer.nLists, Math.ceil(spareShare * evenly) + 1);
-  for (;;) {
-    const { lists: nearest, distances } = quantizer.probe(query, asked);
-    const rows = nearest.slice(0, lists).reduce((sum, list) => sum + countsOf(list).rows, 0);
-    const wanted = Math.max(topK, Math.sqrt(share) * rows);
-    const margin = distances[lists - 1] - distances[0];
-    const chosen: number[] = [];
-    const chosenDistances: number[] = [];
-    let seen = 0;
-    let reach = Infinity;
-    let done = false;
-    for (let rank = 0; rank < nearest.length; rank++) {
-      done = seen >= wanted && chosen.length >= lists && distances[rank] >= reach;
-      if (done) break;
-      const { matches } = countsOf(nearest[rank]);
-      if (matches === 0) continue;
-      if (chosen.length === 0) reach = distances[rank] + margin;
-      chosen.push(nearest[rank]);
-      chosenDistances.push(distances[rank]);
-      seen += matches;
-    }
-    if (done || asked === quantizer.nLists) return { lists: chosen, distances: chosenDistances };
-    asked = moreLists(quantizer, asked);
-  }
-}
-
-/** How many lists to look up next, before all: so many that codes do not decide on their order, as they do not on that of all. */
-function moreLists(quantizer: CoarseQuantizer, asked: number): number {
-  const coded = quantizer.codedMax();
-  if (asked > coded) return quantizer.nLists;
-  return Math.min(quantizer.nLists, Math.max(coded + 1, moreTimes * asked));
 }

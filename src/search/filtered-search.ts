@@ -1,4 +1,4 @@
-/** The warm case of a query with a filter, by the rule of filtered-probes.ts: two kernel calls, no object per block, and nothing that is awaited. */
+/** The warm case of a query with a filter, by the rule of filtered-probes.ts: one or two kernel calls, no object per block, and nothing that is awaited. */
 
 import type { ListSearch, ListsSearched } from "../engine/list-search.js";
 import { type MatchesOf, MatchTable } from "../engine/match-table.js";
@@ -6,9 +6,9 @@ import { MatchingSearch } from "../engine/matching-search.js";
 import type { Model } from "../engine/model.js";
 import { epsilonByDefault } from "../engine/query-vector.js";
 import { entryBytes } from "../segment/cache-group.js";
-import { amongShare, outlyingDepth, probeExplicitly, unlikeRows } from "./filtered-probes.js";
-import { distributionOf, explicitProbing, listMatches, type Matches } from "./matches.js";
-import { limitsSince, type Probing, pruningOf, scanLimits, wider } from "./scan-limits.js";
+import { amongShare, outlyingDepth, unlikeRows } from "./filtered-probes.js";
+import { distributionOf, listMatches, type Matches } from "./matches.js";
+import { isAutomatic, limitsSince, type Probing, pruningOf, scanLimits, wider } from "./scan-limits.js";
 import type { Searcher } from "./searcher.js";
 import type { OpenSegment, Snapshot } from "./snapshot.js";
 
@@ -39,8 +39,11 @@ export function searchFiltered(
       const { count } = matching;
       return isHeld(count) ? search.within({ ...everyList, probes: count }, undefined) : undefined;
     }
-    if (probing.nProbes > 0) return searchProbes(scope, among, search, probing, isHeld);
-    const found = searchNear(scope, among, search, probing);
+    if (!isAutomatic(probing.effort)) {
+      const { probes } = scanLimits(scope.model, probing, scope.snapshot.growth);
+      return search.within({ ...everyList, probes }, undefined);
+    }
+    const found = searchNear(scope, among, search, topK, probing.effort.recall);
     // What the index chose, lists or their number, must not cost rows that were asked for.
     const isShort = found !== undefined && found.candidates.length < topK && found.lists < matching.count;
     return isShort ? undefined : found;
@@ -53,34 +56,18 @@ const everyList = { ratio: Infinity, epsilon: epsilonByDefault };
 /** Rows of the lists that one kernel call scans although the query did not ask for so many: it holds the event loop, phases do not. */
 const rowsHeldMax = 2 ** 18;
 
-/** An explicit number of lists. */
-function searchProbes(
-  { snapshot, model, matches }: FilteredScope,
-  { quantizer }: ListSearch,
-  search: MatchingSearch,
-  probing: Probing,
-  isHeld: (lists: number) => boolean,
-): ListsSearched | undefined {
-  const explicit = explicitProbing(snapshot, matches, probing);
-  const { probes, ratio } = probeExplicitly(quantizer, search.query, explicit, model.probeLimits);
-  if (probes.lists.length > probing.nProbes && !isHeld(probes.lists.length)) return undefined;
-  const found = search.probed(probes, ratio);
-  const isShort = found !== undefined && found.candidates.length < probing.topK;
-  return isShort && found.lists < probes.lists.length ? search.probed(probes, Infinity) : found;
-}
-
 /** Where the matches nearest to the query are expected: in its nearest lists, or anywhere. */
 function searchNear(
   scope: FilteredScope,
   among: ListSearch,
   search: MatchingSearch,
-  probing: Probing,
+  topK: number,
+  recall: number | undefined,
 ): ListsSearched | undefined {
   const { snapshot, model, matches } = scope;
-  const { topK, nProbes, greedy, recall } = probing;
   const { growth } = snapshot;
   const { concentration } = distributionOf(snapshot, matches);
-  const around = search.shareAround(scanLimits(model, probing, growth), unlikeRows);
+  const around = search.shareAround(limitsSince(model.curves, { topK, recall }, growth), unlikeRows);
   if (around < amongShare * concentration) {
     const wide = {
       topK: outlyingDepth(topK, { share: matches.share, concentration }),
@@ -88,11 +75,11 @@ function searchNear(
       isFiltered: true,
     };
     const { cosine } = limitsSince(model.curves, wide, growth);
-    return search.outlying(cosine, pruningOf(probing, cosine, among.quantizer.rotation));
+    return search.outlying(cosine, pruningOf(recall, cosine, among.quantizer.rotation));
   }
   const depth = topK / Math.min(around, concentration);
-  const deep = { topK: depth, nProbes, greedy, recall, isFiltered: depth > topK };
-  const limits = scanLimits(model, deep, growth);
+  const deep = { topK: depth, recall, isFiltered: depth > topK };
+  const limits = limitsSince(model.curves, deep, growth);
   const { residency, spilled: secondLists } = scope.searcher;
   const spilled = secondLists.probes(snapshot, model, among.table, deep);
   if (spilled !== undefined) {

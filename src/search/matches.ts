@@ -4,12 +4,11 @@ import type { CompiledFilter } from "../filter.js";
 import type { ListSet } from "../engine/coarse-quantizer.js";
 import type { MatchTable } from "../engine/match-table.js";
 import { type CachedValue, type CacheKey, type KeyOf, namedKey } from "../segment/cache-group.js";
+import { type Task, waitFor } from "../threads/run.js";
 import { addRow, noRows } from "../segment/row-bits.js";
-import type { FilteredProbing } from "./filtered-probes.js";
 import { filterDigest } from "./filter-digest.js";
 import { isSelective } from "./prefiltered-rows.js";
 import { type MatchingRows, pinMatching, unpinMatching } from "./row-filter.js";
-import type { Probing } from "./scan-limits.js";
 import type { ListBlock, OpenSegment, Snapshot } from "./snapshot.js";
 
 /** The key of their table in the snapshot's cache. */
@@ -64,19 +63,17 @@ function matchesKey(filter: CompiledFilter): CacheKey<CachedMatches> {
   return namedKey(`matches ${filterDigest(filter)}`);
 }
 
-/** The matches of a filter, if they are known already. */
-export function knownMatches(snapshot: Snapshot, filter: CompiledFilter): Matches | undefined {
-  return snapshot.cache.peek(matchesKey(filter));
-}
-
 /** The matches of a filter, which do not change while the snapshot is in use. */
-export async function findMatches(
+export function* findMatches(
   snapshot: Snapshot,
   filter: CompiledFilter,
   signal?: AbortSignal,
-): Promise<Matches> {
+): Task<Matches> {
+  const key = matchesKey(filter);
+  const known = snapshot.cache.peek(key);
+  if (known !== undefined) return known;
   const find = async () => [await pinMatches(snapshot, filter, signal)];
-  const [matches] = await snapshot.cache.load([matchesKey(filter)], find, signal);
+  const [matches] = yield* waitFor(snapshot.cache.load([key], find, signal));
   return matches;
 }
 
@@ -141,16 +138,6 @@ export function listBlocksIn(
 /** How many rows of a list match, and in which blocks. */
 export function listMatches(snapshot: Snapshot, matches: Matches, list: number): ListMatches {
   return (matches.byList[list] ??= listMatchesOf(snapshot, matches, list));
-}
-
-/** The terms of `probeExplicitly`. */
-export function explicitProbing(
-  snapshot: Snapshot,
-  matches: Matches,
-  { topK, nProbes }: Pick<Probing, "topK" | "nProbes">,
-): FilteredProbing {
-  const countsOf = (list: number) => listMatches(snapshot, matches, list);
-  return { lists: nProbes, topK, share: matches.share, countsOf };
 }
 
 /** How many rows of a list a search may find. */

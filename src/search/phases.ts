@@ -17,7 +17,7 @@ import {
   type Probed,
   type TrainedScope,
 } from "./plan.js";
-import type { Probing } from "./scan-limits.js";
+import { isAutomatic, type Probing } from "./scan-limits.js";
 import type { ScanPhase } from "./scan-list-blocks.js";
 import type { SearchScope } from "./search-scope.js";
 
@@ -54,7 +54,7 @@ function* phasesOfLists(
   yield { ...likely, pruned };
   // What the index chose, lists or their number, must not cost rows that were asked for.
   if (isShort()) yield { ...unlikely, pruned };
-  if (isShort() && options.nProbes === 0 && pruned) {
+  if (isShort() && isAutomatic(options.effort) && pruned) {
     const scanned = new Set([...likely.blocks, ...unlikely.blocks]);
     for (const some of doubling(furtherListBlocks(scope, query, scanned))) {
       if (!isShort()) break;

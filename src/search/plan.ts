@@ -5,9 +5,17 @@ import type { Probes } from "../engine/coarse-quantizer.js";
 import { likelyLists } from "../engine/probe-limits.js";
 import { type OutlyingPruning, uniformPruning } from "../engine/pruning.js";
 import { epsilonByDefault, type QueryVector } from "../engine/query-vector.js";
-import { probeExplicitly, probeMatching } from "./filtered-probes.js";
-import { distributionOf, explicitProbing, listBlocksIn, listMatches, type Matches } from "./matches.js";
-import { isFarFromRows, limitsSince, type Probing, pruningOf, scanLimits } from "./scan-limits.js";
+import { probeMatching } from "./filtered-probes.js";
+import { distributionOf, listBlocksIn, listMatches, type Matches } from "./matches.js";
+import {
+  isAutomatic,
+  isFarFromRows,
+  isWhole,
+  limitsSince,
+  type Probing,
+  pruningOf,
+  scanLimits,
+} from "./scan-limits.js";
 import type { SearchScope } from "./search-scope.js";
 import type { ListBlock } from "./snapshot.js";
 
@@ -52,20 +60,23 @@ export function plan(scope: TrainedScope, query: QueryVector, probing: Probing):
   const { model, quantizer } = trained;
   const { nLists } = quantizer;
   // A query for all lists gets the exact answer; few matches are worth looking for in every list.
-  if (probing.greedy || matches?.isSelective === true || probing.nProbes >= nLists) {
+  if (matches?.isSelective === true || isWhole(probing.effort, nLists)) {
     return everyList(scope, query, probing);
   }
   if (matches === undefined) {
     const { probes, ratio, epsilon } = scanLimits(model, probing, scope.snapshot.growth);
     // Of an explicit number, those beyond the ratio are still needed if there are too few rows.
-    const limit = probing.nProbes === 0 ? ratio : Infinity;
+    const limit = isAutomatic(probing.effort) ? ratio : Infinity;
     const nearest = quantizer.probe(query, probes, { limit });
-    return probing.nProbes === 0 && isFar(trained, nearest)
-      ? planOutlying(scope, query, probing)
+    return isAutomatic(probing.effort) && isFar(trained, nearest)
+      ? planOutlying(scope, query, probing.topK, probing.effort.recall)
       : splitByRatio(scope, nearest, ratio, epsilon);
   }
-  if (probing.nProbes === 0) return planFiltered(scope, matches, query, probing);
-  return planProbes(scope, matches, query, probing);
+  if (isAutomatic(probing.effort))
+    return planFiltered(scope, matches, query, probing.topK, probing.effort.recall);
+  const among = distributionOf(scope.snapshot, matches).matching;
+  const { probes: count } = scanLimits(model, probing, scope.snapshot.growth);
+  return splitByRatio(scope, quantizer.probe(query, count, { among }), Infinity);
 }
 
 function isFar({ model, quantizer }: Trained, { lists, distances }: Probes): boolean {
@@ -73,9 +84,14 @@ function isFar({ model, quantizer }: Trained, { lists, distances }: Probes): boo
 }
 
 /** Automatic probing of a query that is far from all rows. */
-function planOutlying({ trained, snapshot }: TrainedScope, query: QueryVector, probing: Probing): Plan {
+function planOutlying(
+  { trained, snapshot }: TrainedScope,
+  query: QueryVector,
+  topK: number,
+  recall: number | undefined,
+): Plan {
   const { model, quantizer } = trained;
-  const { cosine } = limitsSince(model.curves, probing, snapshot.growth);
+  const { cosine } = limitsSince(model.curves, { topK, recall }, snapshot.growth);
   const probes = quantizer.probe(query, quantizer.nLists);
   const pruning = uniformPruning(epsilonByDefault);
   return { ...nothing, outlying: { probes, cosine, pruning }, pruned: true };
@@ -107,34 +123,28 @@ function splitByRatio(scope: TrainedScope, probes: Probes, ratio: number, epsilo
   };
 }
 
-/** A filtered query of an explicit number of lists probes more of them, but no less likely ones. */
-function planProbes(scope: TrainedScope, matches: Matches, query: QueryVector, probing: Probing): Plan {
-  const { model, quantizer } = scope.trained;
-  const explicit = explicitProbing(scope.snapshot, matches, probing);
-  const { probes, ratio } = probeExplicitly(quantizer, query, explicit, model.probeLimits);
-  return splitByRatio(scope, probes, ratio);
-}
-
 /** Automatic probing of a filtered query. */
-function planFiltered(scope: TrainedScope, matches: Matches, query: QueryVector, probing: Probing): Plan {
+function planFiltered(
+  scope: TrainedScope,
+  matches: Matches,
+  query: QueryVector,
+  topK: number,
+  recall: number | undefined,
+): Plan {
   const { snapshot, trained } = scope;
   const { model, quantizer } = trained;
   const { probes, ratio, epsilon, outlying } = probeMatching(quantizer, query, {
-    unfiltered: scanLimits(model, probing, snapshot.growth),
-    topK: probing.topK,
+    unfiltered: limitsSince(model.curves, { topK, recall }, snapshot.growth),
+    topK,
     spreads: model.spreads,
     ...distributionOf(snapshot, matches),
     share: matches.share,
     limitsFor: (depth) =>
-      limitsSince(
-        model.curves,
-        { ...probing, topK: depth, isFiltered: depth > probing.topK },
-        snapshot.growth,
-      ),
+      limitsSince(model.curves, { topK: depth, recall, isFiltered: depth > topK }, snapshot.growth),
     countsOf: (list) => listMatches(snapshot, matches, list),
   });
   if (outlying === undefined) return splitByRatio(scope, probes, ratio, epsilon);
-  const pruning = pruningOf(probing, outlying, quantizer.rotation);
+  const pruning = pruningOf(recall, outlying, quantizer.rotation);
   return { ...nothing, outlying: { probes, cosine: outlying, pruning }, pruned: true };
 }
 

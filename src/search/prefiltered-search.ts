@@ -9,6 +9,7 @@ import { Search } from "../engine/search.js";
 import type { IndexConfig } from "../engine/config.js";
 import type { OpenIdTable } from "../segment/opened-blocks.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
+import { type Task, waitFor } from "../threads/run.js";
 import type { Found } from "./found.js";
 import type { Matches, SelectedSegment } from "./matches.js";
 import { isComplete } from "./open-list-blocks.js";
@@ -34,32 +35,30 @@ interface ScannedPiece extends OpenedMatches {
   readonly piece: PrefilteredPiece;
 }
 
-/** As `searchPrefiltered`, if all of these rows are open already. */
-export function searchOpenedPrefiltered(
+/** Compares a query with every row that matches. */
+export function* searchPrefiltered(
   { searcher: { config }, snapshot }: SearchScope,
   { selected }: Matches,
   vector: Float32Array,
   topK: number,
-): Found | undefined {
-  const tables = shadowingReaders(snapshot, selected).map((reader) => reader.openedTable());
-  const segments = peekAll(selected);
-  if (segments === undefined || !isComplete(tables)) return undefined;
-  return scan(segments, tables, vector, { config, topK });
+): Task<Found> {
+  const newer = shadowingReaders(snapshot, selected);
+  const opened =
+    openedRows(selected, newer) ??
+    (yield* waitFor(pinRows(selected, newer, config), ({ release }) => release?.()));
+  try {
+    return scan(opened.segments, opened.tables, vector, { config, topK });
+  } finally {
+    opened.release?.();
+  }
 }
 
-/** Compares a query with every row that matches. */
-export async function searchPrefiltered(
-  { searcher: { config }, snapshot }: SearchScope,
-  { selected }: Matches,
-  vector: Float32Array,
-  topK: number,
-): Promise<Found> {
-  const pinned = await pinAll(selected, shadowingReaders(snapshot, selected), config);
-  try {
-    return scan(pinned.segments, pinned.tables, vector, { config, topK });
-  } finally {
-    pinned.release();
-  }
+interface OpenedRows {
+  readonly segments: readonly OpenedMatches[];
+  /** By which newer segments shadow them. */
+  readonly tables: readonly OpenIdTable[];
+  /** Of what is pinned; what is not is valid until the next wait. */
+  release?(): void;
 }
 
 /** The segments that can shadow rows of these. */
@@ -67,22 +66,28 @@ function shadowingReaders(snapshot: Snapshot, selected: readonly SelectedSegment
   return snapshot.newestReaders(Math.max(...selected.map(({ newerSegments }) => newerSegments)));
 }
 
-function peekAll(selected: readonly SelectedSegment[]): OpenedMatches[] | undefined {
+/** The matching rows, if all of them are open. */
+function openedRows(
+  selected: readonly SelectedSegment[],
+  newer: readonly SegmentReader[],
+): OpenedRows | undefined {
+  const tables = newer.map((reader) => reader.openedTable());
+  if (!isComplete(tables)) return undefined;
   const segments: OpenedMatches[] = [];
   for (const each of selected) {
     const opened = peekPrefiltered(each.segment.reader, each.matching);
     if (opened === undefined) return undefined;
     segments.push({ selected: each, opened });
   }
-  return segments;
+  return { segments, tables };
 }
 
-/** Opens the matching rows, and the id tables by which newer segments shadow them. Call `release` when done. */
-async function pinAll(
+/** Opens the matching rows, pinned. */
+async function pinRows(
   selected: readonly SelectedSegment[],
   newer: readonly SegmentReader[],
   config: IndexConfig,
-) {
+): Promise<OpenedRows> {
   const pinning = pinIdTables(newer);
   // Awaited below; until then a failure must not count as unhandled.
   pinning.catch(() => undefined);

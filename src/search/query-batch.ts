@@ -12,7 +12,7 @@ import { withMatches } from "./matches.js";
 import { pinListBlocks, PlacedRows } from "./open-list-blocks.js";
 import { plan } from "./plan.js";
 import { heldTogether } from "./scan-list-blocks.js";
-import type { Probing } from "./scan-limits.js";
+import { isAutomatic, type Probing } from "./scan-limits.js";
 import type { SearchScope } from "./search-scope.js";
 import type { ListBlock } from "./snapshot.js";
 
@@ -38,7 +38,7 @@ export interface FoundTogether extends Found {
   readonly alone: Planned["alone"];
 }
 
-/** For vectors up to `queriesTogether` of an index whose codes hold its vectors; not for greedy queries. */
+/** For vectors up to `queriesTogether` of an index whose codes hold its vectors; not for exact queries. */
 export async function searchTogether(
   scope: SearchScope,
   vectors: readonly Float32Array[],
@@ -89,7 +89,7 @@ function planOne(scope: SearchScope, query: QueryVector, options: Probing): Plan
     blocks: [...ungrouped, ...likely.blocks],
     distances: [...unknown, ...likely.distances],
     pruned,
-    alone: unlikely.blocks.length > 0 || (options.nProbes === 0 && pruned) ? "if short" : "never",
+    alone: unlikely.blocks.length > 0 || (isAutomatic(options.effort) && pruned) ? "if short" : "never",
   };
 }
 

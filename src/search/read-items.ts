@@ -11,7 +11,8 @@ import {
 } from "../segment/row.js";
 import type { RowBlock } from "../segment/block.js";
 import type { OpenRecords } from "../segment/segment-reader.js";
-import { forEachYielding } from "../threads/yield-to-event-loop.js";
+import { run, type Task, waitFor } from "../threads/run.js";
+import { forEachYielding, isPauseDue } from "../threads/yield-to-event-loop.js";
 import type { RawMetadata, ResultSettings } from "../served-index.js";
 import type { MatchField, StoredItem } from "../vector-index.js";
 import { bySegment, type RowRef } from "./snapshot.js";
@@ -28,8 +29,9 @@ interface StoredRow {
 /** What is read at a time: rows, and about how many stored bytes of the blocks that hold them. */
 const rowsTogether = 1024;
 const bytesTogether = 16 * 1024 * 1024;
-/** Items with contents or metadata that are decoded between two looks at the clock. */
+/** Items that are decoded between two looks at the clock, if they have contents or metadata, and if they have not. */
 const largeTogether = 4;
+const smallTogether = 64;
 /** What is decoded without a look at the clock: rows, and bytes. */
 const decodedRowsMax = 256;
 const decodedBytesMax = 256 * 1024;
@@ -55,36 +57,22 @@ export function reservedAfter<T extends CheckedResults>(confirm: () => Promise<v
  * The items at these refs, in their order, with the fields asked for. `reserveBytes` is awaited before the fields of
  * some of them are decoded; what it throws ends the reading.
  */
-export async function readItems(
+export function* readItems(
   refs: readonly RowRef[],
   include: ReadonlySet<MatchField>,
   results: CheckedResults,
-): Promise<StoredItem[]> {
+): Task<StoredItem[]> {
+  if (hasIdsAlone(include) && results.reserveBytes === undefined && refs.length <= decodedRowsMax) {
+    const opened = openedIds(refs);
+    if (opened !== undefined) return opened;
+  }
   const items: StoredItem[] = [];
-  while (items.length < refs.length) await readSome(items, refs, include, results);
+  while (items.length < refs.length) yield* readSome(items, refs, include, results);
   return items;
 }
 
-/** Whether `openedItems` may return so many items, as far as that can be told before they are known. */
-export function mayBeOpenedItems(count: number, { reserveBytes }: CheckedResults): boolean {
-  return reserveBytes === undefined && count <= decodedRowsMax;
-}
-
-/** As `readItems`, if all of it is in memory and so little that decoding it takes no time worth a turn of the event loop. */
-export function openedItems(
-  refs: readonly RowRef[],
-  include: ReadonlySet<MatchField>,
-  results: CheckedResults,
-): StoredItem[] | undefined {
-  if (!mayBeOpenedItems(refs.length, results)) return undefined;
-  const isOfIds = !include.has("metadata") && !include.has("contents") && !needsVectors(include);
-  if (isOfIds) return openedIds(refs);
-  const rows = openedRows(refs, include);
-  if (rows === undefined || rows.reduce((sum, row) => sum + bytesOf(row, include), 0) > decodedBytesMax) {
-    return undefined;
-  }
-  const shown = shownFields(include, results.rawMetadata);
-  return rows.map((row) => toItem(row, shown));
+function hasIdsAlone(include: ReadonlySet<MatchField>): boolean {
+  return !include.has("metadata") && !include.has("contents") && !needsVectors(include);
 }
 
 /** The items without any field, if their records are open. */
@@ -129,27 +117,34 @@ export async function forEachItem(
 ): Promise<void> {
   for (let start = 0; start < refs.length;) {
     const some: StoredItem[] = [];
-    await readSome(some, refs.slice(start, start + rowsTogether), include, { rawMetadata: true });
+    await run(readSome(some, refs.slice(start, start + rowsTogether), include, { rawMetadata: true }));
     await forEachYielding(some.length, (i) => visit(some[i], start + i), largeTogether);
     start += some.length;
   }
 }
 
 /** Adds the next of the items of these rows: those that are read together. */
-export async function readSome(
+export function* readSome(
   items: StoredItem[],
   refs: readonly RowRef[],
   include: ReadonlySet<MatchField>,
   { reserveBytes, rawMetadata }: CheckedResults,
-): Promise<void> {
+): Task<void> {
   const start = items.length;
+  const isLarge = include.has("contents") || needsVectors(include);
+  const end = isLarge ? endOfGroup(refs, include, start) : start + rowsTogether;
   const rows =
-    openedRecords(refs.slice(start, start + rowsTogether), include) ??
-    (await readRows(refs.slice(start, endOfGroup(refs, include, start)), include));
-  await reserveBytes?.(rows.reduce((sum, row) => sum + bytesOf(row, include), 0));
-  const together = include.has("contents") || include.has("metadata") ? largeTogether : undefined;
+    openedRows(refs.slice(start, end), include) ??
+    (yield* waitFor(readRows(refs.slice(start, endOfGroup(refs, include, start)), include)));
+  const bytes = rows.reduce((sum, row) => sum + bytesOf(row, include), 0);
+  if (reserveBytes !== undefined) yield Promise.resolve(reserveBytes(bytes));
+  const takesTime = rows.length > decodedRowsMax || bytes > decodedBytesMax;
+  const together = include.has("contents") || include.has("metadata") ? largeTogether : smallTogether;
   const shown = shownFields(include, rawMetadata);
-  await forEachYielding(rows.length, (i) => items.push(toItem(rows[i], shown)), together);
+  for (const [i, row] of rows.entries()) {
+    if (takesTime && i % together === together - 1 && isPauseDue()) yield;
+    items.push(toItem(row, shown));
+  }
 }
 
 /** Where the group of refs ends that are read together: many enough to wait for storage once, few enough to be held. */
@@ -174,14 +169,6 @@ function blocksOf(
   include: ReadonlySet<MatchField>,
 ): RowBlock[] {
   return [records, ...(include.has("contents") ? [contents] : [])].map((pages) => pages.ofRow(row));
-}
-
-/** The warm case, which waits for nothing: records alone are needed, and all of them are open. */
-function openedRecords(
-  refs: readonly RowRef[],
-  include: ReadonlySet<MatchField>,
-): readonly StoredRow[] | undefined {
-  return include.has("contents") || needsVectors(include) ? undefined : openedRows(refs, include);
 }
 
 /** Records, contents and vectors, if all of them are open, and the vectors so few that decoding them takes no time. */

@@ -9,19 +9,25 @@ import { epsilonByDefault } from "../engine/query-vector.js";
 import { limitsFor, type Reach, type RecallCurves, type ScanLimits } from "../engine/recall-curves.js";
 import type { Rotation } from "../engine/rotation.js";
 
-/** How a query asks; see CheckedQuery. */
+/**
+ * How hard a query looks: for the exact answer, in a number of lists that have a match, or in as many as it takes for a recall; undefined: for
+ * that of automatic probing.
+ */
+export type Effort = "exact" | { readonly lists: number } | { readonly recall: number | undefined };
+
+/** What a query looks for. */
 export interface Probing {
   readonly topK: number;
-  readonly nProbes: number;
-  readonly greedy: boolean;
-  /** With `nProbes` 0: the declared recall; undefined: automatic probing. */
-  readonly recall?: number | undefined;
-  /** Whether `topK` is the depth of a search with a filter that rejects some of the rows around the query. Default false. */
-  readonly isFiltered?: boolean;
+  readonly effort: Effort;
 }
 
 /** What a search has to find, as far as its limits depend on it. */
-export type Sought = Pick<Probing, "topK" | "recall" | "isFiltered">;
+export interface Sought {
+  readonly topK: number;
+  readonly recall: number | undefined;
+  /** Whether `topK` is the depth of a search with a filter that rejects some of the rows around the query. Default false. */
+  readonly isFiltered?: boolean;
+}
 
 /** The share of its loss that a search with a filter allows: how many rows around a query match, and so how deep it is, is an estimate. */
 const filteredLoss = 3 / 4;
@@ -46,21 +52,33 @@ function mean(values: Float32Array): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
+/** Whether the index chooses the lists. */
+export function isAutomatic(effort: Effort): effort is { readonly recall: number | undefined } {
+  return effort !== "exact" && "recall" in effort;
+}
+
+/** Whether every list is looked at. */
+export function isWhole(effort: Effort, nLists: number): boolean {
+  return effort === "exact" || (!isAutomatic(effort) && effort.lists >= nLists);
+}
+
 /** What a query scans of the lists if it has no filter: by the curves of training, unless it asks for a number of lists. */
-export function scanLimits(model: Model, probing: Probing, growth: number): Reach {
-  const { nProbes } = probing;
-  if (nProbes === 0) return limitsSince(model.curves, probing, growth);
-  const probes = Math.min(nProbes, listCount(model));
+export function scanLimits(model: Model, { topK, effort }: Probing, growth: number): Reach {
+  if (effort === "exact" || isAutomatic(effort)) {
+    const recall = effort === "exact" ? undefined : effort.recall;
+    return limitsSince(model.curves, { topK, recall }, growth);
+  }
+  const probes = Math.min(effort.lists, listCount(model));
   return { probes, ratio: probeLimit(model.probeLimits, probes), epsilon: epsilonByDefault };
 }
 
 /** The same of a search that finds rows in second lists, too, and leaves the number of lists to the index. Undefined: no row is in two. */
 export function spilledLimits(
   { spilledCurves }: Model,
-  probing: Probing,
+  sought: Sought,
   growth: number,
 ): ScanLimits | undefined {
-  return spilledCurves && limitsSince(spilledCurves, probing, growth);
+  return spilledCurves && limitsSince(spilledCurves, sought, growth);
 }
 
 /**
@@ -81,7 +99,7 @@ function filteredLimits(curves: RecallCurves, depth: number, recall: number | un
 
 /** By how much codes may be off if an outlying query needs lists up to this `cosine`: they may lose a few neighbours if no recall is declared. */
 export function pruningOf(
-  { recall }: Sought,
+  recall: number | undefined,
   cosine: number,
   { rotated }: Pick<Rotation, "rotated">,
 ): OutlyingPruning {

@@ -2,7 +2,8 @@
 
 import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
 import type { Search } from "../engine/search.js";
-import { TimeSlice, yieldToEventLoop } from "../threads/yield-to-event-loop.js";
+import { type Task, waitFor } from "../threads/run.js";
+import { TimeSlice } from "../threads/yield-to-event-loop.js";
 import { countRows } from "../segment/row-bits.js";
 import { type Found, foundIn } from "./found.js";
 import type { Matches } from "./matches.js";
@@ -28,14 +29,11 @@ export interface ScanPhase {
 export class ListBlockScan {
   readonly #scope: SearchScope;
   readonly #search: Search;
-  readonly #pieces: Iterator<ScanPhase, undefined>;
+  readonly #pieces: Iterable<ScanPhase>;
   readonly #signal: AbortSignal | undefined;
   readonly #accepted: PlacedRows | undefined;
   /** Candidates name their blocks by positions here. */
   readonly #scanned: ListBlock[] = [];
-  readonly #slice = new TimeSlice();
-  /** The piece that could not be scanned without waiting. */
-  #next: ScanPhase | undefined;
 
   /** Each phase begins when the one before is scanned. `search` stays the caller's. */
   constructor(
@@ -53,42 +51,29 @@ export class ListBlockScan {
     scope.searcher.residency.ensureTable(scope.snapshot);
   }
 
-  /** Scans as far as nothing has to be awaited. Returns whether that was all. */
-  scanOpened(): boolean {
-    for (;;) {
+  /** Scans all, and returns what was found, nearest first. Waits only for what has to be read, and for its turn of the event loop. */
+  *run(): Task<Found> {
+    const { searcher, snapshot } = this.#scope;
+    const slice = new TimeSlice();
+    for (const piece of this.#pieces) {
       this.#signal?.throwIfAborted();
-      this.#next ??= this.#pieces.next().value;
-      if (this.#next === undefined) return true;
-      if (this.#slice.isOver) return false;
-      if (!this.#scanOpened(this.#next)) {
-        const narrowed = this.#narrow(this.#next);
-        if (narrowed === this.#next || !this.#scanOpened(narrowed)) {
-          this.#next = narrowed;
-          return false;
-        }
-        const { searcher, snapshot } = this.#scope;
-        searcher.spilled.noteParts(snapshot, this.#next.blocks);
+      if (slice.isOver) {
+        yield;
+        slice.restart();
       }
-      this.#next = undefined;
-    }
-  }
-
-  /** Scans the rest. Awaits only what has to be read, and the event loop. */
-  async scan(): Promise<void> {
-    while (!this.scanOpened()) {
-      if (this.#slice.isOver) {
-        await yieldToEventLoop();
-        this.#slice.restart();
-      } else if (this.#next !== undefined) {
-        const piece = this.#next;
-        this.#next = undefined;
-        await this.#scanPinned(piece);
+      if (this.#scanOpened(piece)) continue;
+      const needed = this.#narrow(piece);
+      if (needed !== piece && this.#scanOpened(needed)) {
+        searcher.spilled.noteParts(snapshot, piece.blocks);
+        continue;
+      }
+      const pinned = yield* waitFor(pinListBlocks(snapshot, needed.blocks), ({ release }) => release());
+      try {
+        this.#scanOpen(needed, pinned);
+      } finally {
+        pinned.release();
       }
     }
-  }
-
-  /** Nearest first. Nothing can be scanned after it. */
-  finish(): Found {
     return foundIn(this.#scanned, this.#search.finish());
   }
 
@@ -108,15 +93,6 @@ export class ListBlockScan {
   #narrow(phase: ScanPhase): ScanPhase {
     const { matches } = this.#scope;
     return matches === undefined ? phase : onlyMatching(phase, matches);
-  }
-
-  async #scanPinned(phase: ScanPhase): Promise<void> {
-    const pinned = await pinListBlocks(this.#scope.snapshot, phase.blocks);
-    try {
-      this.#scanOpen(phase, pinned);
-    } finally {
-      pinned.release();
-    }
   }
 
   #scanOpen({ blocks, distances, pruned, quantizer }: ScanPhase, { codes, tables }: OpenListBlocks): void {
@@ -155,7 +131,7 @@ function onlyMatching(phase: ScanPhase, { rows }: Matches): ScanPhase {
   };
 }
 
-function* piecesOfAll(phases: Iterable<ScanPhase>): Generator<ScanPhase, undefined> {
+function* piecesOfAll(phases: Iterable<ScanPhase>): Generator<ScanPhase> {
   for (const phase of phases) yield* piecesOf(phase);
 }
 

@@ -17,6 +17,7 @@ import {
   type TextRows,
 } from "../segment/term-reader.js";
 import type { TextQuery } from "../text/text-query.js";
+import { run } from "../threads/run.js";
 import { yieldIfDue } from "../threads/yield-to-event-loop.js";
 import { type LiveTexts, loadTexts, openedTexts } from "./live-texts.js";
 import { findMatches } from "./matches.js";
@@ -59,7 +60,7 @@ interface Scored {
 export async function searchText(snapshot: Snapshot, search: TextSearch): Promise<FoundByText> {
   const { query, topK, filter, parameters, signal } = search;
   if (topK === 0 || snapshot.segments.length === 0) return { rows: [], scores: [], allows: () => false };
-  const matches = filter && (await findMatches(snapshot, filter, signal));
+  const matches = filter && (await run(findMatches(snapshot, filter, signal)));
   const texts = openedTexts(snapshot) ?? (await loadTexts(snapshot));
   const terms = await findTerms(snapshot, texts, query);
   const scored = [...scoredTerms(texts, terms, query), ...(await scoredPrefixes(texts, terms, query))];

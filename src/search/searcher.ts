@@ -15,14 +15,14 @@ import { SpilledSearch } from "./spilled-search.js";
 
 interface LoadedModel extends Trained, CachedValue {}
 
-const loadedModelKey = namedKey<LoadedModel>("model");
+const modelKeys = [namedKey<LoadedModel>("model")];
 
 export class Searcher {
   readonly config: IndexConfig;
   readonly residency: Residency;
   readonly spilled: SpilledSearch;
   readonly #cache: IndexCache;
-  #vector = new Float32Array(0);
+  #vector: Float32Array | undefined;
 
   constructor(config: IndexConfig, cache: IndexCache) {
     this.config = config;
@@ -31,29 +31,25 @@ export class Searcher {
     this.#cache = cache;
   }
 
-  /** A model in kernel memory, pinned there while `use` runs. */
-  async withTrained<T>(model: Model, use: (trained: Trained) => Promise<T> | T): Promise<T> {
+  /** A model in kernel memory, pinned there, at once if it is there: call `unpinModel` when done. */
+  pinModel(model: Model): Promise<Trained> | Trained {
     const group = this.#cache.groupOf(model);
-    const [trained] = await group.pin([loadedModelKey], async () => [await loadModel(this.config, model)]);
+    const opened = group.pinOpened(modelKeys);
+    const load = async () => [await loadModel(this.config, model)];
+    return opened === undefined ? group.pin(modelKeys, load).then(([trained]) => trained) : opened[0];
+  }
+
+  unpinModel(model: Model): void {
+    this.#cache.groupOf(model).unpin(modelKeys);
+  }
+
+  /** The result of `use`, during which a model is pinned in kernel memory. */
+  async withTrained<T>(model: Model, use: (trained: Trained) => Promise<T> | T): Promise<T> {
+    const trained = await this.pinModel(model);
     try {
       return await use(trained);
     } finally {
-      group.unpin([loadedModelKey]);
-    }
-  }
-
-  /**
-   * The result of `use`, which is called at once, if a model is in kernel memory; undefined if it is not. The model is pinned until `use` returns, since a
-   * table that it caches may evict whatever is not: a promise that it returns has to pin the model itself.
-   */
-  withOpened<T>(model: Model, use: (trained: Trained) => T): T | undefined {
-    const group = this.#cache.groupOf(model);
-    const opened = group.pinOpened([loadedModelKey]);
-    if (opened === undefined) return undefined;
-    try {
-      return use(opened[0]);
-    } finally {
-      group.unpin([loadedModelKey]);
+      this.unpinModel(model);
     }
   }
 
@@ -62,10 +58,15 @@ export class Searcher {
     this.#cache.groupOf(model).close();
   }
 
-  /** Room for the vector of a query that waits for nothing; the next one overwrites it. An array per query is what most garbage would be. */
-  vectorOf(dimension: number): Float32Array {
-    if (this.#vector.length !== dimension) this.#vector = new Float32Array(dimension);
-    return this.#vector;
+  /** An array for the vector of a query, which gives it back when it is done: to make one takes a tenth of a short query. */
+  takeVector(dimension: number): Float32Array {
+    const vector = this.#vector;
+    this.#vector = undefined;
+    return vector?.length === dimension ? vector : new Float32Array(dimension);
+  }
+
+  giveBack(vector: Float32Array): void {
+    this.#vector = vector;
   }
 
   /** See `BlockCache.hasRoom`. */

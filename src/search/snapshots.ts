@@ -6,13 +6,15 @@ import type { Model } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
 import type { HeldSnapshot, OpenSnapshots } from "./open-snapshots.js";
 import type { Snapshot } from "./snapshot.js";
-import { isPromise } from "../value-kinds.js";
+import { type Task, waitFor } from "../threads/run.js";
 
 /** What may be asked of a snapshot that is the newest. */
 const confirmed = async () => undefined;
-const ignored = () => undefined;
 /** Ends work that was begun on a snapshot which proved not to be the newest. Nobody sees it. */
 const outdated = new Error("a newer snapshot has taken the place of this one");
+
+/** What reads a snapshot. */
+type Work<T> = (snapshot: Snapshot, confirm: () => Promise<void>) => Task<T>;
 
 export class Snapshots {
   readonly #log: ManifestLog;
@@ -63,8 +65,8 @@ export class Snapshots {
     await this.#open.at(manifest);
   }
 
-  /** What `read` works on, if it is open and nothing has to be waited for: valid until the next await. */
-  opened(): Snapshot | undefined {
+  /** What `read` works on, if it is open and nothing has to be waited for. */
+  #openedNewest(): Snapshot | undefined {
     const manifest = this.#log.newestNow(this.#maxStalenessMs);
     return manifest && this.#open.openedAt(manifest);
   }
@@ -78,38 +80,59 @@ export class Snapshots {
   }
 
   /**
-   * As `read`, for work that may be the first to need something of storage: it begins on the snapshot known here, while storage is
-   * asked for a newer one, and starts again if there is one. What must not happen twice awaits `confirm`, which rejects then.
+   * As `read`, as a task, which waits for nothing but what `work` waits for if it is known without waiting that there is no newer snapshot. Otherwise
+   * `work` begins on the snapshot known here, while storage is asked for a newer one, and is abandoned if there is one. What must not happen twice
+   * awaits `confirm`, which rejects then.
    */
-  async readAhead<T>(work: (snapshot: Snapshot, confirm: () => Promise<void>) => Promise<T> | T): Promise<T> {
-    const again = (snapshot: Snapshot) => work(snapshot, confirmed);
+  *readAhead<T>(work: Work<T>): Task<T> {
+    let snapshot = this.#openedNewest();
+    if (snapshot === undefined) {
+      const begun = yield* this.#readKnown(work);
+      if ("result" in begun) return begun.result;
+      snapshot = begun.newest;
+    }
+    for (; ; snapshot = yield* waitFor(this.newest())) {
+      snapshot.uses++;
+      try {
+        return yield* work(snapshot, confirmed);
+      } catch (error) {
+        if (!(yield* waitFor(this.wasSuperseded(snapshot.manifest, error)))) throw error;
+      } finally {
+        snapshot.uses--;
+      }
+    }
+  }
+
+  /** The result of work on the snapshot known here if it proves to be the newest, or the newest one. */
+  *#readKnown<T>(work: Work<T>): Task<{ readonly result: T } | { readonly newest: Snapshot }> {
     const known = this.#openedAsKnown();
+    const checking = this.newest(this.#maxStalenessMs);
     // If others write between any two calls, every second one begins in vain, and no more.
     if (known === undefined || this.#wasOutdated) {
       this.#wasOutdated = false;
-      return this.read(again);
+      return { newest: yield* waitFor(checking) };
     }
-    const checking = this.newest(this.#maxStalenessMs);
-    const begun = this.#begin(known, (snapshot) =>
-      work(snapshot, async () => {
-        if ((await checking) !== snapshot) throw outdated;
-      }),
-    );
-    const ended = isPromise(begun) ? begun.then(ignored, ignored) : undefined;
+    let isOver = false;
+    const confirming = checking.then((snapshot) => {
+      this.#wasOutdated = snapshot !== known;
+      if (this.#wasOutdated) throw outdated;
+    });
+    confirming.catch(() => (isOver = true));
+    known.uses++;
     try {
-      const newest = await checking;
-      this.#wasOutdated = newest !== known;
-      if (newest !== known) return await this.#readFrom(newest, again);
-      if (!isPromise(begun)) return begun;
-      try {
-        return await begun;
-      } catch (error) {
-        if (!(await this.wasSuperseded(known.manifest, error))) throw error;
-      }
-      return await this.#readFrom(await this.newest(), again);
+      const result = yield* abandonedIf(
+        () => isOver,
+        work(known, () => confirming),
+      );
+      yield confirming;
+      return { result };
+    } catch (error) {
+      const newest = yield* waitFor(checking);
+      if (newest !== known) return { newest };
+      if (!(yield* waitFor(this.wasSuperseded(known.manifest, error)))) throw error;
+      return { newest: yield* waitFor(this.newest()) };
     } finally {
-      // What was begun in vain, too: a client that waits for its calls leaves nothing in memory.
-      await ended;
+      known.uses--;
     }
   }
 
@@ -135,11 +158,7 @@ export class Snapshots {
   }
 
   async #readAt<T>(maxStalenessMs: number, work: (snapshot: Snapshot) => Promise<T> | T): Promise<T> {
-    return this.#readFrom(await this.newest(maxStalenessMs), work);
-  }
-
-  async #readFrom<T>(first: Snapshot, work: (snapshot: Snapshot) => Promise<T> | T): Promise<T> {
-    for (let snapshot = first; ; snapshot = await this.newest()) {
+    for (let snapshot = await this.newest(maxStalenessMs); ; snapshot = await this.newest()) {
       snapshot.uses++;
       try {
         return await work(snapshot);
@@ -149,19 +168,6 @@ export class Snapshots {
         snapshot.uses--;
       }
     }
-  }
-
-  /** The result of `work`, or what it waits for, which counts as a use of the snapshot. Throws nothing. */
-  #begin<T>(snapshot: Snapshot, work: (snapshot: Snapshot) => Promise<T> | T): Promise<T> | T {
-    let result: Promise<T> | T;
-    try {
-      result = work(snapshot);
-    } catch (error) {
-      return Promise.reject(error);
-    }
-    if (!isPromise(result)) return result;
-    snapshot.uses++;
-    return result.finally(() => snapshot.uses--);
   }
 
   /** Whether `error` can be explained by objects of this version that the newest one no longer names, and so were deleted. */
@@ -187,5 +193,24 @@ export class Snapshots {
   #openedAsKnown(): Snapshot | undefined {
     const { known } = this.#log;
     return known && this.#open.openedAt(known);
+  }
+}
+
+/** The result of a task, which is abandoned once `isOver` when it has waited. */
+function* abandonedIf<T>(isOver: () => boolean, task: Task<T>): Task<T> {
+  try {
+    for (let step = task.next(); ;) {
+      if (step.done) return step.value;
+      let failure: { readonly error: unknown } | undefined;
+      try {
+        yield step.value;
+      } catch (error) {
+        failure = { error };
+      }
+      if (isOver()) throw outdated;
+      step = failure === undefined ? task.next() : task.throw(failure.error);
+    }
+  } finally {
+    task.return(undefined as T);
   }
 }

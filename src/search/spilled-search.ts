@@ -17,7 +17,7 @@ import type { MemoryUse } from "../vector-index.js";
 import { computeSpilled } from "./compute-spilled.js";
 import { pinListBlocks } from "./open-list-blocks.js";
 import type { Residency } from "./residency.js";
-import { type Probing, spilledLimits } from "./scan-limits.js";
+import { type Sought, spilledLimits } from "./scan-limits.js";
 import type { ListBlock, OpenSegment, Snapshot } from "./snapshot.js";
 
 /** Searches that read nothing, after which the codes in second lists are computed: the index is in use, and in memory. */
@@ -58,16 +58,16 @@ export class SpilledSearch {
     );
   }
 
-  /** What a search scans, valid until the next await; undefined if first lists have to do. */
+  /** What a search scans of which the index chooses the lists, valid until the next await; undefined if first lists have to do. */
   probes(
     { growth }: Snapshot,
     model: Model,
     table: ListBlockTable,
-    probing: Probing,
+    sought: Sought,
   ): (SpilledProbes & Reach) | undefined {
     const { segments } = this.#searched.residency.spilled;
-    if (segments.length === 0 || probing.nProbes > 0 || this.#waiting-- > 0) return undefined;
-    const limits = spilledLimits(model, probing, growth);
+    if (segments.length === 0 || this.#waiting-- > 0) return undefined;
+    const limits = spilledLimits(model, sought, growth);
     if (limits === undefined) return undefined;
     let rowsMax = 0;
     for (let i = 0; i < segments.length; i++) {

@@ -7,7 +7,7 @@ import { type NearestList, searchLists } from "../engine/list-search.js";
 import { searchFiltered } from "./filtered-search.js";
 import { type Found, foundIn } from "./found.js";
 import { isComplete } from "./open-list-blocks.js";
-import { isFarFromRows, type Probing, scanLimits, wider } from "./scan-limits.js";
+import { isAutomatic, isFarFromRows, isWhole, type Probing, scanLimits, wider } from "./scan-limits.js";
 import type { SearchScope } from "./search-scope.js";
 
 /**
@@ -19,10 +19,10 @@ export function searchWarm(
   vector: Float32Array,
   probing: Probing,
 ): Found | undefined {
-  const { topK, nProbes, greedy } = probing;
-  if (trained === undefined || greedy) return undefined;
+  const { topK, effort } = probing;
+  if (trained === undefined) return undefined;
   const { model, quantizer, rowQuantizer } = trained;
-  if (nProbes >= quantizer.nLists) return undefined;
+  if (isWhole(effort, quantizer.nLists)) return undefined;
   const { config, residency } = searcher;
   const table = residency.ensureTable(snapshot);
   if (table === undefined) return undefined;
@@ -38,8 +38,10 @@ export function searchWarm(
   }
   const { growth } = snapshot;
   const isOutlying = (nearest: NearestList) =>
-    nProbes === 0 && isFarFromRows(quantizer, model.spreads, nearest);
-  const spilled = searcher.spilled.probes(snapshot, model, table, probing);
+    isAutomatic(effort) && isFarFromRows(quantizer, model.spreads, nearest);
+  const spilled = isAutomatic(effort)
+    ? searcher.spilled.probes(snapshot, model, table, { topK, recall: effort.recall })
+    : undefined;
   if (spilled !== undefined) {
     // The rows that are in one list need as many lists as ever.
     const reach = residency.spilled.areAll ? spilled : wider(spilled, scanLimits(model, probing, growth));
@@ -62,7 +64,7 @@ export function searchWarm(
   if (found === undefined || isOutlying(found.nearest)) return undefined;
   if (found.candidates.length < topK) {
     // What the index chose, lists or their number, must not cost rows that were asked for.
-    if (nProbes === 0) return undefined;
+    if (isAutomatic(effort)) return undefined;
     if (found.lists < probes) found = search(Infinity);
   }
   return found && foundIn(all, found.candidates);

@@ -45,13 +45,14 @@ const sliceMs = 8;
 /** Time of the last yield, shared by all loops. */
 let yieldedAt = 0;
 
-function isDue(): boolean {
+/** Whether nothing has yielded for longer than a slice. */
+export function isPauseDue(): boolean {
   return performance.now() - yieldedAt >= sliceMs;
 }
 
 /** Yields if the last yield was longer ago than a slice. */
 export async function yieldIfDue(): Promise<void> {
-  if (isDue()) await yieldToEventLoop();
+  if (isPauseDue()) await yieldToEventLoop();
 }
 
 /**
@@ -60,7 +61,7 @@ export async function yieldIfDue(): Promise<void> {
  */
 export async function forEachYielding(n: number, visit: (i: number) => void, together = 64): Promise<void> {
   for (let i = 0; i < n; i++) {
-    if (i % together === together - 1 && isDue()) await yieldToEventLoop();
+    if (i % together === together - 1 && isPauseDue()) await yieldToEventLoop();
     visit(i);
   }
 }

@@ -3,7 +3,8 @@
 import { describe, expect, test } from "vitest";
 import { systemClock } from "../../src/commit/clock.js";
 import { compileFilter } from "../../src/filter.js";
-import { query, type CheckedQuery } from "../../src/search/query.js";
+import type { CheckedQuery } from "../../src/search/query.js";
+import { queryEach } from "../search/tasks.js";
 import type { Snapshot } from "../../src/search/snapshot.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { clustered } from "../engine/data.js";
@@ -13,11 +14,11 @@ import { fixedRecord, openIndex, type Opened } from "../protocol/open.js";
 const d = 16;
 const rows = rowsOf(clustered(1200, d, 12, 4), d);
 const asked: readonly Omit<CheckedQuery, "include" | "rawMetadata">[] = [
-  { topK: 10, nProbes: 3, greedy: false },
-  { topK: 10, nProbes: 0, greedy: false },
-  { topK: 10, nProbes: 2, greedy: true },
-  { topK: 10, nProbes: 3, greedy: false, filter: compileFilter({ third: 1 }) },
-  { topK: 10, nProbes: 3, greedy: false, filter: compileFilter({ i: { $lt: 900 } }) },
+  { topK: 10, effort: { lists: 3 } },
+  { topK: 10, effort: { recall: undefined } },
+  { topK: 10, effort: "exact" },
+  { topK: 10, effort: { lists: 3 }, filter: compileFilter({ third: 1 }) },
+  { topK: 10, effort: { lists: 3 }, filter: compileFilter({ i: { $lt: 900 } }) },
 ];
 
 async function opened(): Promise<Opened> {
@@ -43,7 +44,9 @@ async function answers({ inner }: Opened, snapshot: Snapshot): Promise<unknown[]
   for (const options of asked) {
     for (const count of [1, 5]) {
       const vectors = rows.slice(0, count).map((row) => Float32Array.from(row));
-      all.push(await query(inner.searcher, snapshot, vectors, { ...options, include, rawMetadata: false }));
+      all.push(
+        await queryEach(inner.searcher, snapshot, vectors, { ...options, include, rawMetadata: false }),
+      );
     }
   }
   all.push(await snapshot.count());

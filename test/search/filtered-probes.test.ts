@@ -1,18 +1,12 @@
 /** Which lists a filtered query probes, compared with what their rule says in plain words. */
 
 import { afterAll, describe, expect, test } from "vitest";
-import { CoarseQuantizer, type ListSet, type Probes } from "../../src/engine/coarse-quantizer.js";
+import { CoarseQuantizer, type ListSet } from "../../src/engine/coarse-quantizer.js";
 import { likelyLists } from "../../src/engine/probe-limits.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
-import { seededRandom } from "../../src/engine/random.js";
-import { outlyingDepth, probeFiltered, probeMatching } from "../../src/search/filtered-probes.js";
+import { outlyingDepth, probeMatching } from "../../src/search/filtered-probes.js";
 import { addRow, noRows } from "../../src/segment/row-bits.js";
 import { finish } from "../engine/finish.js";
-
-interface Counts {
-  readonly rows: number;
-  readonly matches: number;
-}
 
 const opened: { free(): void }[] = [];
 
@@ -46,82 +40,6 @@ function setOf(nLists: number, lists: readonly number[]): ListSet {
   for (const list of lists) addRow(bits, list);
   return { bits, count: lists.length };
 }
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
-}
-
-/** Lists with a match, nearest first, until three conditions hold. */
-function expectedProbes(all: Probes, counts: readonly Counts[], lists: number, topK: number, share: number) {
-  const ranks = all.lists.map((_, rank) => rank).filter((rank) => counts[all.lists[rank]].matches > 0);
-  const rowsOfUnfiltered = sum(all.lists.slice(0, lists).map((list) => counts[list].rows));
-  const margin = all.distances[lists - 1] - all.distances[0];
-  const isEnough = (n: number) => {
-    const seen = sum(ranks.slice(0, n).map((rank) => counts[all.lists[rank]].matches));
-    // Of the list after the last of these, whether or not it has a match.
-    const next = n === 0 ? 0 : ranks[n - 1] + 1;
-    const beyond = all.distances.findIndex(
-      (distance, rank) => rank >= next && distance >= all.distances[ranks[0]] + margin,
-    );
-    const hasReached = beyond !== -1 && (n === ranks.length || beyond <= ranks[n]);
-    return n >= lists && seen >= Math.max(topK, Math.sqrt(share) * rowsOfUnfiltered) && hasReached;
-  };
-  let n = 0;
-  while (n < ranks.length && !isEnough(n)) n++;
-  const chosen = ranks.slice(0, n);
-  return {
-    lists: chosen.map((rank) => all.lists[rank]),
-    distances: chosen.map((rank) => all.distances[rank]),
-  };
-}
-
-describe("an explicit number of lists", () => {
-  test("probes as many matches, lists and as far as the rule says, in random indexes", () => {
-    const random = seededRandom(5);
-    const below = (n: number) => Math.floor(random() * n);
-    let stopped = 0;
-    for (let round = 0; round < 400; round++) {
-      const nLists = 1 + below(50);
-      const quantizer = listsAt(Array.from({ length: nLists }, () => below(200)));
-      const query = queryAt(below(200), quantizer);
-      const empty = random();
-      const counts = Array.from({ length: nLists }, () => {
-        const rows = below(20);
-        return { rows, matches: random() < empty ? 0 : below(rows + 1) };
-      });
-      const share = sum(counts.map(({ matches }) => matches)) / sum(counts.map(({ rows }) => rows));
-      if (!(share > 0)) continue;
-      const lists = 1 + below(nLists);
-      const topK = 1 + below(30);
-      const all = quantizer.probe(query, nLists);
-      const found = probeFiltered(quantizer, query, { lists, topK, share, countsOf: (list) => counts[list] });
-      const expected = expectedProbes(all, counts, lists, topK, share);
-      expect(found).toEqual(expected);
-      if (found.lists.length < counts.filter(({ matches }) => matches > 0).length) stopped++;
-    }
-    expect(stopped).toBeGreaterThan(100);
-  });
-
-  test("looks no farther than a little beyond what an evenly spread filter needs", () => {
-    const points = Array.from({ length: 40 }, (_, i) => i);
-    const quantizer = listsAt(points);
-    const looked = new Set<number>();
-    const countsOf = (list: number) => {
-      looked.add(list);
-      return { rows: 4, matches: 1 };
-    };
-    const found = probeFiltered(quantizer, queryAt(0, quantizer), {
-      lists: 4,
-      topK: 1,
-      share: 0.25,
-      countsOf,
-    });
-    // 4 lists have 16 rows: 8 matches, one per list, and the lists probed reach 3 beyond the nearest.
-    expect(found.lists).toEqual(points.slice(0, 8));
-    expect(found.distances).toEqual(points.slice(0, 8));
-    expect(looked.size).toBe(8);
-  });
-});
 
 describe("automatic probing", () => {
   const points = Array.from({ length: 20 }, (_, i) => 10 * i);

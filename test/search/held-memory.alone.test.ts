@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/commit/clock.js";
 import { allocatedBytes, wordsAt } from "../../src/engine/kernels/memory.js";
 import { compileFilter } from "../../src/filter.js";
-import { findMatches, type Matches } from "../../src/search/matches.js";
+import type { Matches } from "../../src/search/matches.js";
 import { memoryUse } from "../../src/search/memory-use.js";
 import {
   isComplete,
@@ -20,7 +20,9 @@ import {
   pinPrefiltered,
   unpinPrefiltered,
 } from "../../src/search/prefiltered-rows.js";
-import { searchOpenedPrefiltered, searchPrefiltered } from "../../src/search/prefiltered-search.js";
+import { searchPrefiltered as searchTask } from "../../src/search/prefiltered-search.js";
+import { resultNow } from "../../src/threads/run.js";
+import { findMatches, searchPrefiltered } from "./tasks.js";
 import type { SearchScope } from "../../src/search/search-scope.js";
 import { recordId } from "../../src/segment/row.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
@@ -264,9 +266,9 @@ describe("few rows that match a filter", () => {
         const vector = new Float32Array(query);
         for (const topK of [1, 20, 3000]) {
           evictAll();
-          expect(searchOpenedPrefiltered(scope, matches, vector, topK)).toBe(undefined);
+          expect(resultNow(searchTask(scope, matches, vector, topK))).toBe(undefined);
           const cold = await searchPrefiltered(scope, matches, vector, topK);
-          const warm = searchOpenedPrefiltered(scope, matches, vector, topK);
+          const warm = resultNow(searchTask(scope, matches, vector, topK));
           expect(warm?.rows).toEqual(cold.rows);
           expect(cold.candidates.map((each) => each.score)).toEqual(
             ordered.slice(0, topK).map((each) => each.score),
@@ -286,7 +288,7 @@ describe("few rows that match a filter", () => {
     const found = await searchPrefiltered(scope, matches, vector, 5);
     const newest = readers()[3];
     for (const { evict } of newest.cache.idle()) evict();
-    expect(searchOpenedPrefiltered(scope, matches, vector, 5)).toBe(undefined);
+    expect(resultNow(searchTask(scope, matches, vector, 5))).toBe(undefined);
     expect(await searchPrefiltered(scope, matches, vector, 5)).toEqual(found);
   });
 

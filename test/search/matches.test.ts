@@ -4,12 +4,13 @@ import { describe, expect, test } from "vitest";
 import { compileFilter } from "../../src/filter.js";
 import {
   distributionOf,
-  findMatches,
-  knownMatches,
+  findMatches as findTask,
   listMatches,
   type Matches,
   withMatches,
 } from "../../src/search/matches.js";
+import { resultNow } from "../../src/threads/run.js";
+import { findMatches } from "./tasks.js";
 import { border, filtered, metadata, nLists, snapshot, usePlannedIndex } from "./planned-index.js";
 
 usePlannedIndex();
@@ -44,11 +45,11 @@ describe("matches", () => {
 
   test("are kept for the snapshot, by their filter", async () => {
     const filter = compileFilter({ rare: 3 });
-    expect(knownMatches(snapshot, filter)).toBeUndefined();
+    expect(resultNow(findTask(snapshot, filter))).toBeUndefined();
     const found = await findMatches(snapshot, filter);
-    expect(knownMatches(snapshot, compileFilter({ rare: 3 }))).toBe(found);
+    expect(resultNow(findTask(snapshot, compileFilter({ rare: 3 })))).toBe(found);
     expect(await findMatches(snapshot, filter)).toBe(found);
-    expect(knownMatches(snapshot, compileFilter({ rare: 4 }))).toBeUndefined();
+    expect(resultNow(findTask(snapshot, compileFilter({ rare: 4 })))).toBeUndefined();
   });
 
   test("are in the segments that have any, and few of them can be compared one by one", async () => {

@@ -5,7 +5,9 @@ import type { Model } from "../../src/engine/model.js";
 import { createClient, generateKey } from "../../src/core.js";
 import { compileFilter } from "../../src/filter.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
-import { query } from "../../src/search/query.js";
+import { resultNow } from "../../src/threads/run.js";
+import type { Snapshots } from "../../src/search/snapshots.js";
+import { immediately, isModelOpen, queryEach } from "./tasks.js";
 import type { Snapshot } from "../../src/search/snapshot.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
@@ -66,8 +68,8 @@ const cacheBytes = ({ inner: { searcher } }: Opened) => searcher.memory().cacheB
 function closest({ inner: { searcher } }: Opened, snapshot: Snapshot, filter?: unknown) {
   const include = new Set(["distance"] as const);
   const more = filter === undefined ? {} : { filter: compileFilter(filter) };
-  const options = { topK: 3, nProbes: 3, greedy: false, include, rawMetadata: false, ...more };
-  return query(searcher, snapshot, [Float32Array.of(3, 3), Float32Array.of(9, 1)], options);
+  const options = { topK: 3, effort: { lists: 3 }, include, rawMetadata: false, ...more };
+  return queryEach(searcher, snapshot, [Float32Array.of(3, 3), Float32Array.of(9, 1)], options);
 }
 
 describe("a snapshot", () => {
@@ -92,17 +94,19 @@ describe("a snapshot", () => {
   test("is at hand without asking storage as long as the client allows", async () => {
     const patient = another(1000);
     await open.index.upsert(items(0, 20));
-    expect(open.inner.snapshots.opened()).toBeUndefined();
+    const openedOf = ({ snapshots }: { readonly snapshots: Snapshots }) =>
+      resultNow(snapshots.readAhead((snapshot) => immediately(snapshot)));
+    expect(openedOf(open.inner)).toBeUndefined();
     const snapshot = await patient.inner.snapshots.newest();
-    expect(patient.inner.snapshots.opened()).toBe(snapshot);
+    expect(openedOf(patient.inner)).toBe(snapshot);
     await open.index.upsert(items(20, 30));
     expect(await patient.inner.snapshots.read((read) => read)).toBe(snapshot);
     expect((await patient.inner.snapshots.readNewest(async (read) => read)).segments.length).toBe(2);
     clock.advance(1001);
-    expect(patient.inner.snapshots.opened()).toBeUndefined();
+    expect(openedOf(patient.inner)).toBeUndefined();
     const forever = patient.inner.snapshots.asLoaded();
     await open.index.upsert(items(30, 40));
-    expect(forever.opened()?.segments.length).toBe(2);
+    expect(openedOf({ snapshots: forever })?.segments.length).toBe(2);
     expect((await forever.read((read) => read)).segments.length).toBe(2);
   });
 
@@ -227,22 +231,22 @@ describe("memory", () => {
     const { snapshots } = open.inner;
     await open.index.upsert(items(0, 200));
     await open.index.train({ nLists: 8 });
-    const isOpened = (of: Model) => open.inner.searcher.withOpened(of, () => true) ?? false;
+    const isOpened = (of: Model) => isModelOpen(open.inner.searcher, of);
     const first = await snapshots.newest();
     await closest(open, first);
     const model = (await snapshots.recentModel()).model;
     expect(model).toBe(first.model);
-    expect(isOpened(first.model as NonNullable<typeof model>)).toBe(true);
+    expect(await isOpened(first.model as NonNullable<typeof model>)).toBe(true);
     await open.index.upsert(items(200, 210));
     const second = await snapshots.newest();
     expect(second.model).toBe(first.model);
-    expect(isOpened(first.model as NonNullable<typeof model>)).toBe(true);
+    expect(await isOpened(first.model as NonNullable<typeof model>)).toBe(true);
     await open.index.train({ nLists: 5 });
     const third = await snapshots.newest();
     expect(third.model).not.toBe(first.model);
     expect((await snapshots.recentModel()).model).toBe(third.model);
     await new Promise((resolve) => setImmediate(resolve));
-    expect(isOpened(first.model as NonNullable<typeof model>)).toBe(false);
+    expect(await isOpened(first.model as NonNullable<typeof model>)).toBe(false);
     expect((await closest(open, third))[0].length).toBe(3);
   });
 });

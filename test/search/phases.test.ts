@@ -63,7 +63,7 @@ describe("phases", () => {
   });
 
   test("are the unlikely ones too if they have not, and no more of an explicit number", () => {
-    const probing = { ...automatic, nProbes: 4 };
+    const probing = { ...automatic, effort: { lists: 4 } };
     const place = vectors.findIndex(
       (vector) => plan(all, queryOf(vector), probing).unlikely.blocks.length > 0,
     );
@@ -98,7 +98,7 @@ describe("phases", () => {
 
   test("of a greedy search have one block each, as long as one can hold a nearer row", () => {
     const query = queryOf(vectors[700]);
-    const probing = { ...automatic, nProbes: 3, greedy: true };
+    const probing = { ...automatic, effort: "exact" as const };
     const { likely, rest } = plan(all, query, probing);
     const bounds = rest.blocks
       .map((listBlock, i) => ({
@@ -126,7 +126,7 @@ describe("phases", () => {
   test("let codes be off as training measured, but those of an outlying query as usual, or less if it declares no recall", async () => {
     const scope = await filtered({ x: { $lt: border } });
     for (const recall of [undefined, 0.9, 0.99]) {
-      const probing = { ...automatic, recall };
+      const probing = { ...automatic, effort: { recall } };
       for (const isOutlying of [true, false]) {
         const vector = vectors.find(
           (each) => (plan(scope, queryOf(each), automatic).outlying !== undefined) === isOutlying,
@@ -211,7 +211,7 @@ describe("phases", () => {
   test("of matches leave out blocks without one", async () => {
     const scope = await filtered({ i: { $gte: 600 } });
     const query = queryOf(vectors[700]);
-    const blocks = phasesOf(scope, query, { ...automatic, nProbes: 20 }, never).flatMap((phase) => [
+    const blocks = phasesOf(scope, query, { ...automatic, effort: { lists: 20 } }, never).flatMap((phase) => [
       ...phase.blocks,
     ]);
     for (const { segment, block } of blocks) {

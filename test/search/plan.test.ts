@@ -4,7 +4,6 @@ import { describe, expect, test } from "vitest";
 import { likelyLists, probeLimit } from "../../src/engine/probe-limits.js";
 import { epsilonByDefault } from "../../src/engine/query-vector.js";
 import { limitsFor } from "../../src/engine/recall-curves.js";
-import { probeFiltered } from "../../src/search/filtered-probes.js";
 import { distributionOf, listMatches } from "../../src/search/matches.js";
 import { plan } from "../../src/search/plan.js";
 import { scanLimits } from "../../src/search/scan-limits.js";
@@ -35,19 +34,20 @@ describe("limits without a filter", () => {
   test("of an explicit number: that number, up to that of all lists, and its distance ratio", () => {
     const { model } = all.trained;
     for (const nProbes of [1, 2, 7, 40]) {
-      expect(scanLimits(model, { ...automatic, nProbes }, 1)).toEqual({
+      expect(scanLimits(model, { ...automatic, effort: { lists: nProbes } }, 1)).toEqual({
         probes: nProbes,
         ratio: probeLimit(model.probeLimits, nProbes),
         epsilon: epsilonByDefault,
       });
     }
-    expect(scanLimits(model, { ...automatic, nProbes: 1000 }, 1).probes).toBe(nLists);
+    expect(scanLimits(model, { ...automatic, effort: { lists: 1000 } }, 1).probes).toBe(nLists);
   });
 
   test("of automatic probing: deeper if the index shrank, the same if it grew", () => {
     const { model } = all.trained;
     const { curves } = model;
-    const limits = (growth: number, recall?: number) => scanLimits(model, { ...automatic, recall }, growth);
+    const limits = (growth: number, recall?: number) =>
+      scanLimits(model, { ...automatic, effort: { recall } }, growth);
     expect(limits(1)).toEqual(limitsFor(curves, 10, undefined));
     expect(limits(4)).toEqual(limitsFor(curves, 10, undefined));
     expect(limits(0.1)).toEqual(limitsFor(curves, 100, undefined));
@@ -68,7 +68,7 @@ describe("a plan", () => {
         const query = queryOf(vectors[i]);
         const probes = quantizer.probe(query, nProbes);
         const likely = likelyLists(probes.distances, probeLimit(model.probeLimits, nProbes));
-        expect(plan(all, query, { ...automatic, nProbes })).toEqual({
+        expect(plan(all, query, { ...automatic, effort: { lists: nProbes } })).toEqual({
           likely: blocksOfRanks(all, probes, 0, likely),
           unlikely: blocksOfRanks(all, probes, likely, nProbes),
           rest: none,
@@ -88,10 +88,10 @@ describe("a plan", () => {
           probes: count,
           ratio,
           epsilon,
-        } = scanLimits(model, { ...automatic, recall }, snapshot.growth);
+        } = scanLimits(model, { ...automatic, effort: { recall } }, snapshot.growth);
         const probes = quantizer.probe(query, count, { limit: ratio });
         const likely = likelyLists(probes.distances, ratio);
-        expect(plan(all, query, { ...automatic, recall })).toEqual({
+        expect(plan(all, query, { ...automatic, effort: { recall } })).toEqual({
           likely: blocksOfRanks(all, probes, 0, likely),
           unlikely: blocksOfRanks(all, probes, likely, probes.lists.length),
           rest: none,
@@ -103,10 +103,9 @@ describe("a plan", () => {
   });
 
   test.each([
-    ["all lists", { nProbes: nLists, greedy: false }],
-    ["more lists than there are", { nProbes: nLists + 1, greedy: false }],
-    ["a greedy search", { nProbes: 5, greedy: true }],
-    ["a greedy search of automatic probing", { nProbes: 0, greedy: true }],
+    ["all lists", { effort: { lists: nLists } }],
+    ["more lists than there are", { effort: { lists: nLists + 1 } }],
+    ["an exact search", { effort: "exact" as const }],
   ])("of %s has every list, the nearest first, and prunes nothing", (_, more) => {
     const query = queryOf(vectors[5]);
     const probing = { ...automatic, ...more };
@@ -126,7 +125,7 @@ describe("a plan", () => {
     const query = queryOf(vectors[7]);
     expect(scope.matches.isSelective).toBe(true);
     const probes = scope.trained.quantizer.probe(query, nLists);
-    expect(plan(scope, query, { ...automatic, nProbes: 2 })).toEqual({
+    expect(plan(scope, query, { ...automatic, effort: { lists: 2 } })).toEqual({
       likely: blocksOfRanks(scope, probes, 0, nLists),
       unlikely: none,
       rest: none,
@@ -138,26 +137,21 @@ describe("a plan", () => {
   test.each([
     ["spread evenly", { rare: { $lt: 40 } }],
     ["on one side", { x: { $lt: border } }],
-  ])("of an explicit number and matches %s probes as its rule says", async (_, filter) => {
+  ])("of an explicit number and matches %s has so many of the lists with a match", async (_, filter) => {
     const scope = await filtered(filter);
     const { matches, trained } = scope;
     expect(matches.isSelective).toBe(false);
+    const { matching } = distributionOf(snapshot, matches);
     for (const i of asked) {
-      for (const nProbes of [1, 4, 20]) {
+      for (const lists of [1, 4, 20]) {
         const query = queryOf(vectors[i]);
-        const probes = probeFiltered(trained.quantizer, query, {
-          lists: nProbes,
-          topK: 10,
-          share: matches.share,
-          countsOf: (list) => listMatches(snapshot, matches, list),
-        });
-        const { length } = probes.lists;
-        const isEven = length <= nProbes / Math.sqrt(matches.share) + 1;
-        const limit = isEven ? probeLimit(trained.model.probeLimits, length) : Infinity;
-        const likely = likelyLists(probes.distances, limit);
-        expect(plan(scope, query, { ...automatic, nProbes })).toEqual({
-          likely: blocksOfRanks(scope, probes, 0, likely),
-          unlikely: blocksOfRanks(scope, probes, likely, length),
+        const probes = trained.quantizer.probe(query, lists, { among: matching });
+        expect(probes.lists.length).toBe(lists);
+        for (const list of probes.lists)
+          expect(listMatches(snapshot, matches, list).matches).toBeGreaterThan(0);
+        expect(plan(scope, query, { ...automatic, effort: { lists } })).toEqual({
+          likely: blocksOfRanks(scope, probes, 0, lists),
+          unlikely: none,
           rest: none,
           pruned: true,
           epsilon: epsilonByDefault,

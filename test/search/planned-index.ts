@@ -5,7 +5,8 @@ import { systemClock } from "../../src/commit/clock.js";
 import type { Probes } from "../../src/engine/coarse-quantizer.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
 import { compileFilter } from "../../src/filter.js";
-import { findMatches, type Matches } from "../../src/search/matches.js";
+import type { Matches } from "../../src/search/matches.js";
+import { findMatches } from "./tasks.js";
 import type { HeldSnapshot } from "../../src/search/open-snapshots.js";
 import { type TrainedScope } from "../../src/search/plan.js";
 import { type Probing } from "../../src/search/scan-limits.js";
@@ -81,7 +82,7 @@ export async function filtered(filter: unknown): Promise<TrainedScope & { readon
   return { ...all, matches: await findMatches(snapshot, compileFilter(filter)) };
 }
 
-export const automatic: Probing = { topK: 10, nProbes: 0, greedy: false };
+export const automatic: Probing = { topK: 10, effort: { recall: undefined } };
 
 /** The blocks of the lists of these ranks that have a match, and how far each is. */
 export function blocksOfRanks(

@@ -9,6 +9,7 @@ import type { Block } from "../../src/segment/block.js";
 import { BlockCache } from "../../src/segment/block-cache.js";
 import { IndexCache } from "../../src/segment/index-cache.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
+import { isModelOpen } from "./tasks.js";
 import { fixedRecord, openIndex } from "../protocol/open.js";
 
 const options = { indexName: "read-ahead", indexKey: generateKey() };
@@ -152,9 +153,7 @@ test("a prefetch loads the model that queries need", async () => {
   await open.index.train({ nLists: 4 });
   const { model } = await open.inner.snapshots.newest();
   if (model === undefined) throw new Error("no model");
-  const isOpened = () => open.inner.searcher.withOpened(model, () => true) ?? false;
-  expect(isOpened()).toBe(false);
   expect(await prefetch(open.inner, undefined)).toBe(true);
-  expect(isOpened()).toBe(true);
+  expect(await isModelOpen(open.inner.searcher, model)).toBe(true);
   await open.close();
 });

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { compileFilter } from "../../src/filter.js";
 import { plan, type TrainedScope } from "../../src/search/plan.js";
 import { type Probing } from "../../src/search/scan-limits.js";
-import { query as queryAll } from "../../src/search/query.js";
+import { queryEach as queryAll } from "./tasks.js";
 import { searchTogether } from "../../src/search/query-batch.js";
 import {
   all,
@@ -26,9 +26,9 @@ describe("queries together", () => {
   test("know which of them have to search again alone", async () => {
     const alone = async (scope: TrainedScope, probing: Probing) =>
       new Set((await searchTogether(scope, together, probing, undefined)).map((found) => found.alone));
-    expect(await alone(all, { ...automatic, nProbes: nLists })).toEqual(new Set(["never"]));
+    expect(await alone(all, { ...automatic, effort: { lists: nLists } })).toEqual(new Set(["never"]));
     expect(await alone(all, automatic)).toEqual(new Set(["if short"]));
-    const few = { ...automatic, nProbes: 4 };
+    const few = { ...automatic, effort: { lists: 4 } };
     const kinds = await searchTogether(all, together, few, undefined);
     for (const [i, { alone: kind }] of kinds.entries()) {
       const { unlikely } = plan(all, queryOf(together[i]), few);

@@ -5,7 +5,9 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/commit/clock.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import { compileFilter } from "../../src/filter.js";
-import { type CheckedQuery, nearest, query, queryOne, queryWarm } from "../../src/search/query.js";
+import { type CheckedQuery, nearest as nearestTask, query as queryTask } from "../../src/search/query.js";
+import { resultNow, start as startTask } from "../../src/threads/run.js";
+import { isModelOpen, query as queryOne, queryEach as query } from "./tasks.js";
 import { searchTogether } from "../../src/search/query-batch.js";
 import { Searcher } from "../../src/search/searcher.js";
 import { Snapshot } from "../../src/search/snapshot.js";
@@ -22,7 +24,7 @@ const d = 8;
 const nLists = 12;
 const vectors = rowsOf(clustered(800, d, 12, 3), d);
 const include = new Set(["distance"] as const);
-const options: CheckedQuery = { topK: 5, nProbes: 4, greedy: false, include, rawMetadata: false };
+const options: CheckedQuery = { topK: 5, effort: { lists: 4 }, include, rawMetadata: false };
 const few = compileFilter({ i: { $lt: 700 } });
 const none = { candidates: [], rows: [] };
 
@@ -91,8 +93,10 @@ function evictSegments(): void {
   for (const { reader } of snapshot.segments) for (const { evict } of reader.cache.idle()) evict();
 }
 
-const isModelOpen = () =>
-  snapshot.model !== undefined && searcher.withOpened(snapshot.model, () => true) === true;
+const isOpen = async () => snapshot.model !== undefined && isModelOpen(searcher, snapshot.model);
+const nearest = (...args: Parameters<typeof nearestTask>) => startTask(nearestTask(...args));
+/** The matches, if nothing has to be waited for. */
+const queryNow = (...args: Parameters<typeof queryTask>) => resultNow(queryTask(...args));
 const some = (count: number) => vectors.slice(100, 100 + count);
 /** Of the first 600 rows. */
 const nearestIds = (vector: Float32Array, topK: number) =>
@@ -120,7 +124,7 @@ describe("a query", () => {
       expect(await query(searcher, emptied(), some(2), each)).toEqual([[], []]);
     }
     expect(reads).toBe(0);
-    expect(isModelOpen()).toBe(false);
+    expect(await isOpen()).toBe(false);
   });
 
   test("whose filter matches no item reads no model, and has its answer at once the next time", async () => {
@@ -128,10 +132,10 @@ describe("a query", () => {
     const filter = compileFilter({ i: -1 });
     expect(await query(searcher, snapshot, some(2), { ...options, filter })).toEqual([[], []]);
     expect(await nearest(searcher, snapshot, vectors[3], { ...options, filter })).toEqual(none);
-    expect(isModelOpen()).toBe(false);
+    expect(await isOpen()).toBe(false);
     await query(searcher, snapshot, some(1), options);
     expect(nearest(searcher, snapshot, vectors[3], { ...options, filter })).toEqual(none);
-    expect(queryWarm(searcher, snapshot, vectors[3], { ...options, filter })).toEqual([]);
+    expect(queryNow(searcher, snapshot, vectors[3], { ...options, filter })).toEqual([]);
   });
 
   test("whose filter matches none of many codes has its answer at once the next time", async () => {
@@ -150,7 +154,7 @@ describe("a query", () => {
     const all = { ...options, filter: compileFilter({ i: -1 }) };
     expect(await query(coded.inner.searcher, newest, some(1), options)).toMatchObject([{ length: 5 }]);
     expect(await query(coded.inner.searcher, newest, some(1), all)).toEqual([[]]);
-    expect(queryWarm(coded.inner.searcher, newest, vectors[3], all)).toEqual([]);
+    expect(queryNow(coded.inner.searcher, newest, vectors[3], all)).toEqual([]);
     await coded.close();
   });
 
@@ -158,7 +162,7 @@ describe("a query", () => {
     await openNewest();
     for (const isTrained of [false, true]) {
       if (isTrained) await train();
-      for (const each of [options, { ...options, filter: few }, { ...options, nProbes: nLists }]) {
+      for (const each of [options, { ...options, filter: few }, { ...options, effort: { lists: nLists } }]) {
         const cold = nearest(searcher, snapshot, vectors[3], each);
         expect(cold).toBeInstanceOf(Promise);
         const { rows } = await cold;
@@ -166,7 +170,7 @@ describe("a query", () => {
         const matches = await queryOne(searcher, snapshot, vectors[3], each);
         await atOnce(() => {
           expect(nearest(searcher, snapshot, vectors[3], each)).toMatchObject({ rows });
-          expect(queryOne(searcher, snapshot, vectors[3], each)).toEqual(matches);
+          expect(queryNow(searcher, snapshot, vectors[3], each)).toEqual(matches);
         });
         evictSegments();
       }
@@ -180,18 +184,23 @@ describe("a query", () => {
       { ...options, filter: few },
       { ...options, filter: compileFilter({ i: -1 }) },
     ]) {
-      expect(queryWarm(searcher, snapshot, vectors[3], asked)).toBeUndefined();
+      expect(queryNow(searcher, snapshot, vectors[3], asked)).toBeUndefined();
       const [cold] = await query(searcher, snapshot, [vectors[3]], asked);
       reads = 0;
-      expect(queryWarm(searcher, snapshot, vectors[3], asked)).toEqual(cold);
+      expect(queryNow(searcher, snapshot, vectors[3], asked)).toEqual(cold);
       const [again] = await query(searcher, snapshot, [vectors[3]], asked);
       expect(again).toEqual(cold);
       expect(reads).toBe(0);
     }
-    expect(queryWarm(searcher, snapshot, vectors[3], { ...options, topK: 0 })).toBeUndefined();
-    expect(queryWarm(searcher, snapshot, vectors[3], { ...options, greedy: true })).toBeUndefined();
-    expect(queryWarm(searcher, snapshot, vectors[3], { ...options, nProbes: 12 })).toBeUndefined();
-    expect(await query(searcher, snapshot, [vectors[3]], { ...options, topK: 0 })).toEqual([[]]);
+    expect(queryNow(searcher, snapshot, vectors[3], { ...options, topK: 0 })).toEqual([]);
+    for (const more of [
+      { effort: "exact" as const },
+      { effort: { lists: 12 } },
+      { effort: { recall: undefined } },
+    ]) {
+      const [cold] = await query(searcher, snapshot, [vectors[3]], { ...options, ...more });
+      expect(queryNow(searcher, snapshot, vectors[3], { ...options, ...more })).toEqual(cold);
+    }
   });
 
   test("that fails or is aborted gives back what it took", async () => {
@@ -200,9 +209,9 @@ describe("a query", () => {
     for (const count of [1, 30]) {
       for (const asked of [
         options,
-        { ...options, nProbes: 0 },
+        { ...options, effort: { recall: undefined } },
         { ...options, filter: few },
-        { ...options, filter: other, greedy: true },
+        { ...options, filter: other, effort: "exact" as const },
       ]) {
         for (let failing = 1; ; failing++) {
           const fresh = openIndex(fixedRecord(), store, systemClock);
@@ -232,7 +241,7 @@ describe("a query", () => {
     await train();
     const models = new BlockCache(1_000_000);
     searcher = new Searcher(open.inner.config, new IndexCache(models));
-    const all = { ...options, nProbes: nLists };
+    const all = { ...options, effort: { lists: nLists } };
     const expected = await query(searcher, snapshot, some(1), all);
     evictSegments();
     reads = 0;
@@ -240,7 +249,7 @@ describe("a query", () => {
     const found = nearest(searcher, snapshot, some(1)[0], all);
     expect((await found).rows.length).toBe(5);
     expect(reads).toBeGreaterThan(0);
-    expect(isModelOpen()).toBe(true);
+    expect(await isOpen()).toBe(true);
     onRead = () => undefined;
     expect(await query(searcher, snapshot, some(1), all)).toEqual(expected);
     await models.close();
@@ -269,11 +278,10 @@ describe("queries together", () => {
     ]) {
       expect([count, topK, await groupsOf(count, { ...options, topK })]).toEqual([count, topK, groups]);
     }
-    expect(await groupsOf(10, { ...options, greedy: true })).toBe(0);
+    expect(await groupsOf(10, { ...options, effort: "exact" as const })).toBe(0);
     const filter = compileFilter({ i: { $lt: 300 } });
     await groupsOf(10, { ...options, filter });
-    // For the rows that match alone, which are known.
-    expect(await groupsOf(10, { ...options, filter })).toBe(1);
+    expect(await groupsOf(10, { ...options, filter })).toBe(0);
   });
 
   test("answer as alone, with a model and without, and reads nothing again", async () => {
@@ -290,15 +298,15 @@ describe("queries together", () => {
     await trainAndChange();
     for (const asked of [
       options,
-      { ...options, nProbes: 0 },
-      { ...options, greedy: true },
+      { ...options, effort: { recall: undefined } },
+      { ...options, effort: "exact" as const },
       { ...options, filter: few },
     ]) {
       const together = await query(searcher, snapshot, some(40), asked);
       for (const [i, vector] of some(40).entries()) {
         const [alone] = await query(searcher, snapshot, [vector], asked);
         expect(together[i].length).toBe(alone.length);
-        if (asked.greedy || asked.filter !== undefined) expect(together[i]).toEqual(alone);
+        if (asked.effort === "exact" || asked.filter !== undefined) expect(together[i]).toEqual(alone);
       }
     }
     reads = 0;
@@ -324,13 +332,13 @@ describe("queries together", () => {
     expect(await turnsOf(1, options)).toBe(0);
     // With the turns between plans, of which 16 are made at a time.
     expect(await turnsOf(64, options)).toBe(4 + 1);
-    expect(await turnsOf(5, { ...options, greedy: true })).toBe(5);
+    expect(await turnsOf(5, { ...options, effort: "exact" as const })).toBe(5);
   });
 
   test("of short lists are searched one by one once they are warm", async () => {
     await trainAndChange();
     evictSegments();
-    const asked = { ...options, nProbes: nLists - 1 };
+    const asked = { ...options, effort: { lists: nLists - 1 } };
     const callsOf = async () => {
       const { scanFlatEach = 0, searchLists = 0 } = await kernelCalls(() =>
         query(searcher, snapshot, some(40), asked),
@@ -354,12 +362,12 @@ describe("queries together", () => {
       );
       return [scanFlatEach, scanFlat];
     };
-    await scans({ ...options, nProbes: nLists });
-    expect(await scans({ ...options, topK: 5, nProbes: 0 })).toEqual([1, 0]);
-    const [together, alone] = await scans({ ...options, topK: 600, nProbes: 0 });
+    await scans({ ...options, effort: { lists: nLists } });
+    expect(await scans({ ...options, topK: 5, effort: { recall: undefined } })).toEqual([1, 0]);
+    const [together, alone] = await scans({ ...options, topK: 600, effort: { recall: undefined } });
     expect(together).toBe(1);
     expect(alone).toBeGreaterThan(0);
     // All lists were scanned: nothing is left to be found.
-    expect(await scans({ ...options, topK: 700, nProbes: nLists })).toEqual([1, 0]);
+    expect(await scans({ ...options, topK: 700, effort: { lists: nLists } })).toEqual([1, 0]);
   });
 });

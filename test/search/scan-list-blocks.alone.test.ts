@@ -6,10 +6,11 @@ import type { Trained } from "../../src/engine/choose-codec.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
 import { compileFilter } from "../../src/filter.js";
-import { findMatches } from "../../src/search/matches.js";
 import { plan, type Probed } from "../../src/search/plan.js";
 import type { Probing } from "../../src/search/scan-limits.js";
-import { type CheckedQuery, nearest, query } from "../../src/search/query.js";
+import { type CheckedQuery, nearest as nearestTask } from "../../src/search/query.js";
+import { start as startTask } from "../../src/threads/run.js";
+import { findMatches, nearest, queryEach as query } from "./tasks.js";
 import { heldTogether } from "../../src/search/scan-list-blocks.js";
 import type { SearchScope } from "../../src/search/search-scope.js";
 import { Searcher } from "../../src/search/searcher.js";
@@ -28,7 +29,7 @@ const nLists = 30;
 const n = 2400;
 const vectors = rowsOf(clustered(n, d, 30, 3), d);
 const include = new Set(["distance"] as const);
-const automatic: Probing = { topK: 5, nProbes: 0, greedy: false };
+const automatic: Probing = { topK: 5, effort: { recall: undefined } };
 const options: CheckedQuery = { ...automatic, include, rawMetadata: false };
 
 let open: Opened;
@@ -59,7 +60,7 @@ beforeEach(async () => {
   snapshot = await open.inner.snapshots.newest();
   const { model } = snapshot;
   if (model === undefined) throw new Error("no model");
-  await query(searcher, snapshot, [vectors[0]], { ...options, topK: n, greedy: true });
+  await query(searcher, snapshot, [vectors[0]], { ...options, topK: n, effort: "exact" as const });
   trained = await searcher.withTrained(model, (each) => each);
   scope = { searcher, snapshot, trained, matches: undefined };
 });
@@ -77,7 +78,7 @@ test("blocks are open together until they have enough bytes, one at least", () =
 });
 
 test("a scan of many blocks lets other work run whenever its slice is over, and finds the same", async () => {
-  const all = { ...options, topK: 400, nProbes: 1, greedy: true };
+  const all = { ...options, topK: 400, effort: "exact" as const };
   const find = async () => nearest(searcher, snapshot, vectors[3], all);
   const found = await find();
   expect(found.rows.length).toBe(400);
@@ -92,11 +93,12 @@ test("a scan of many blocks lets other work run whenever its slice is over, and 
 
 test("an aborted scan ends before its first block, open or not", async () => {
   const signal = AbortSignal.abort(new Error("enough"));
-  expect(() => nearest(searcher, snapshot, vectors[3], { ...options, greedy: true, signal })).toThrow(
-    "enough",
-  );
+  expect(() =>
+    startTask(nearestTask(searcher, snapshot, vectors[3], { ...options, effort: "exact" as const, signal })),
+  ).toThrow("enough");
   for (const { reader } of snapshot.segments) for (const { evict } of reader.cache.idle()) evict();
-  const cold = async () => nearest(searcher, snapshot, vectors[3], { ...options, greedy: true, signal });
+  const cold = async () =>
+    nearest(searcher, snapshot, vectors[3], { ...options, effort: "exact" as const, signal });
   await expect(cold()).rejects.toThrow("enough");
   for (const { reader } of snapshot.segments) expect(reader.cache.idle()).toEqual([]);
 });
@@ -105,9 +107,8 @@ test("rows that a filter accepts are given back after each search, alone or toge
   // More than are compared one by one.
   const filter = compileFilter({ i: { $gte: 10 } });
   for (const count of [1, 20]) {
-    for (const nProbes of [0, 3, nLists]) {
-      const search = () =>
-        query(searcher, snapshot, vectors.slice(0, count), { ...options, nProbes, filter });
+    for (const effort of [{ recall: undefined }, { lists: 3 }, { lists: nLists }]) {
+      const search = () => query(searcher, snapshot, vectors.slice(0, count), { ...options, effort, filter });
       const found = await search();
       const before = allocatedBytes();
       expect(await search()).toEqual(found);
@@ -122,7 +123,11 @@ test("rows that a filter accepts are given back after each search, alone or toge
 
 test("a warm query takes one pass over its lists, with the rows that other passes find", async () => {
   for (const vector of vectors.slice(0, 700).filter((_, i) => i % 50 === 0)) {
-    for (const probing of [automatic, { ...automatic, nProbes: 1 }, { ...automatic, nProbes: nLists - 1 }]) {
+    for (const probing of [
+      automatic,
+      { ...automatic, effort: { lists: 1 } },
+      { ...automatic, effort: { lists: nLists - 1 } },
+    ]) {
       const warm = searchWarm(scope, vector, probing);
       const { rows } = await nearest(searcher, snapshot, vector, { ...options, ...probing });
       expect(warm?.rows).toEqual(rows);
@@ -135,8 +140,8 @@ test("a query that takes more than one pass has no warm answer", async () => {
   const [, , , vector] = vectors;
   expect(searchWarm(scope, vector, automatic)).toBeDefined();
   expect(searchWarm({ ...scope, trained: undefined }, vector, automatic)).toBeUndefined();
-  expect(searchWarm(scope, vector, { ...automatic, greedy: true })).toBeUndefined();
-  expect(searchWarm(scope, vector, { ...automatic, nProbes: nLists })).toBeUndefined();
+  expect(searchWarm(scope, vector, { ...automatic, effort: "exact" as const })).toBeUndefined();
+  expect(searchWarm(scope, vector, { ...automatic, effort: { lists: nLists } })).toBeUndefined();
   const crowded = new Searcher(open.inner.config, new IndexCache(new BlockCache(1)));
   expect(searchWarm({ ...scope, searcher: crowded }, vector, automatic)).toBeUndefined();
   const newest = snapshot.segments[snapshot.segments.length - 1].reader;
@@ -151,7 +156,7 @@ test("a warm query that found too little has an answer only if it was asked for 
   const ungrouped = snapshot.ungroupedListBlocks.reduce((sum, { block }) => sum + block.rows, 0);
   const kinds = new Set<boolean>();
   for (const [i, vector] of vectors.slice(0, 300).entries()) {
-    const probing = { topK: n, nProbes: 1 + (i % (nLists - 1)), greedy: false };
+    const probing = { topK: n, effort: { lists: 1 + (i % (nLists - 1)) } };
     for (const filtered of [scope, { ...scope, matches }]) {
       const asked = new QueryVector("euclidean", vector, trained.quantizer.rotation);
       const { likely, unlikely } = plan({ ...filtered, trained }, asked, probing);
@@ -170,7 +175,7 @@ test("a warm query that found too little has an answer only if it was asked for 
 test("a query that lets the index choose the lists gets all rows that it asked for, of an index that shrank", async () => {
   await open.index.delete({ ids: vectors.flatMap((_, i) => (i % 12 === 0 ? [] : [`${i}`])) });
   snapshot = await open.inner.snapshots.newest();
-  await query(searcher, snapshot, [vectors[0]], { ...options, topK: n, greedy: true });
+  await query(searcher, snapshot, [vectors[0]], { ...options, topK: n, effort: "exact" as const });
   const now = { ...scope, snapshot };
   const kinds = new Set<boolean>();
   for (const vector of vectors.slice(0, 300)) {

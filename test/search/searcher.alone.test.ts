@@ -36,8 +36,6 @@ async function modelsOf(config: IndexConfig): Promise<Model[]> {
   return models;
 }
 
-const openedOf = (searcher: Searcher, model: Model) => searcher.withOpened(model, (trained) => trained);
-
 const common = { metric: "euclidean", nLists: 1024 } as const;
 
 test.each<[IndexConfig]>([
@@ -53,14 +51,15 @@ test.each<[IndexConfig]>([
     const searcher = new Searcher(config, new IndexCache(new BlockCache(10_000_000)));
     const before = allocatedBytes();
     const loaded = await searcher.withTrained(model, (trained) => {
-      expect(openedOf(searcher, model)).toBe(trained);
+      expect(searcher.pinModel(model)).toBe(trained);
+      searcher.unpinModel(model);
       searcher.dropModel(model);
       // In use: it goes when it is not any more.
-      expect(openedOf(searcher, model)).toBe(trained);
+      expect(searcher.pinModel(model)).toBe(trained);
+      searcher.unpinModel(model);
       return trained;
     });
     expect(loaded.model).toBe(model);
-    expect(openedOf(searcher, model)).toBeUndefined();
     expect(allocatedBytes()).toBe(before);
     expect(searcher.memory().cacheBytes).toBe(0);
     const again = new Searcher(config, new IndexCache(new BlockCache(10_000_000)));
@@ -71,7 +70,6 @@ test.each<[IndexConfig]>([
     const heap = [...arrays].reduce((sum, array) => sum + (array?.byteLength ?? 0), 0);
     expect(again.memory().cacheBytes).toBe(entryBytes + heap + kernelBytes);
     again.dropModel(model);
-    expect(openedOf(again, model)).toBeUndefined();
     expect(again.memory().cacheBytes).toBe(0);
     expect(allocatedBytes()).toBe(before);
   }
@@ -82,7 +80,6 @@ test("what a query caches does not evict the model that it is searched by", asyn
   const cacheBytesMax = 2 ** 20;
   const cache = new IndexCache(new BlockCache(cacheBytesMax));
   const searcher = new Searcher({ type: "ivfflat", metric: "euclidean", nLists: 12 }, cache);
-  expect(searcher.withOpened(model, () => "opened")).toBeUndefined();
   const before = allocatedBytes();
   await searcher.withTrained(model, () => undefined);
   const tables = cache.groupOf({});
@@ -93,9 +90,10 @@ test("what a query caches does not evict the model that it is searched by", asyn
   };
   const held = allocatedBytes() - before;
   expect(held).toBeGreaterThan(0);
-  expect(searcher.withOpened(model, heldAfter)).toBe(held);
+  expect(searcher.pinModel(model)).not.toBeInstanceOf(Promise);
+  expect(heldAfter()).toBe(held);
+  searcher.unpinModel(model);
   // Nothing is left that uses it.
   heldAfter();
-  expect(searcher.withOpened(model, () => "opened")).toBeUndefined();
   expect(allocatedBytes()).toBe(before);
 });

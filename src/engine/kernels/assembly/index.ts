@@ -29,7 +29,7 @@ export { decodeScalar, encodeScalar } from "./scalar";
 export { scanFlat, scanFlatEach } from "./scan-flat";
 export { encodeSpilled, spilledRowBytes } from "./scan-spilled";
 export { scratchRowsMin } from "./scan-together";
-export { searchLists, searchProbed } from "./search-lists";
+export { searchLists } from "./search-lists";
 export { searchOutlying, shareAround } from "./search-matching";
 export { chooseSecond } from "./spill";
 export { waitingBytes } from "./waiting-rows";

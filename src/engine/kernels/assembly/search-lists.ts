@@ -48,22 +48,6 @@ export function searchLists(
   return scanLists(query, quantizer, probes, likely, spilled, table, heap, job, now);
 }
 
-/** As `searchLists` without spilled rows, of lists that are known: `probes`, nearest first, of which those beyond the `limit` are pruned. */
-export function searchProbed(
-  query: Query,
-  quantizer: CoarseQuantizer,
-  probes: Heap,
-  limit: f64,
-  table: ListBlockTable,
-  heap: Heap,
-  job: Job,
-  now: u32,
-): u32 {
-  beginSearch(table);
-  const likely = likelyLists(probes, limit);
-  return scanLists(query, quantizer, probes, likely, 0, table, heap, job, now);
-}
-
 /**
  * Scans the first `likely` of `probes` as `searchLists` does, the first `spilled` of them with their spilled rows; if that is not 0, of those after them only
  * the blocks whose rows are not spilled.
