@@ -112,7 +112,7 @@ export function namedObjects(manifest: Manifest): Set<string> {
   return new Set(objectRefs(manifest).map(({ name }) => name));
 }
 
-/** What `before` names and `committed`, the manifest after it, dropped. */
+/** Objects that `before` names and that `committed`, the manifest after it, dropped. */
 export function objectsDropped(before: Manifest, committed: Manifest): readonly ObjectRef[] {
   if (committed.droppedObjects.length === 0) return [];
   const names = new Set(committed.droppedObjects);
@@ -139,7 +139,7 @@ export function byNamespace<T>(
   return [...groups.values()];
 }
 
-/** The sequence of what is committed after `latest`. */
+/** The sequence of segments that are committed after `latest`. */
 export function nextSequence({ segments }: Manifest): number {
   return (segments[segments.length - 1]?.sequence ?? 0) + 1;
 }

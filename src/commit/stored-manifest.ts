@@ -98,7 +98,7 @@ const segmentColumns = [
   "model",
 ] as const satisfies readonly (keyof StoredSegment)[];
 
-/** What its JSON text says. */
+/** The value that its JSON text is made from. */
 export function encodeManifest(manifest: Manifest): object {
   const { model, segments, droppedObjects } = manifest;
   const namespaces = placesOf(segments, "namespace");
@@ -232,7 +232,7 @@ function checkNamespaces({ segments, erasures = 0 }: Manifest): void {
   });
 }
 
-/** What its members say of one another. */
+/** Checks members against one another. */
 function checkSegment(ref: SegmentRef, sequenceMin: number, place: number): void {
   const { length, rows, deleted, blocks, footerLength, sequence } = ref;
   const between = (name: string, value: number, min: number, max: number) => {

@@ -36,9 +36,9 @@ export class IndexAccess {
     };
     try {
       await this.#drawKeys((owner) => {
-        const [own, ...others] = owner.members;
+        const [holder, ...others] = owner.members;
         checkOtherKey(others, wrap.keyCheck);
-        const { name, access } = own;
+        const { name, access } = holder;
         return { ...owner, members: [{ name, access, ...wrap }, ...others] };
       }, wrapKeys);
     } catch (error) {

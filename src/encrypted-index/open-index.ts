@@ -1,8 +1,7 @@
 /** One index, open in this process: what its verbs work on. */
 
 import { type Anchor, encodeAnchor } from "../commit/anchor.js";
-import { AnchorStore } from "../commit/anchor-store.js";
-import { AnchoredHistory } from "../commit/anchored-history.js";
+import { AnchoredHistory, AnchorStore } from "../commit/anchored-history.js";
 import type { Clock } from "../commit/clock.js";
 import { type Manifest, objectsDropped } from "../commit/manifest.js";
 import { openFolder } from "../commit/index-folder.js";

@@ -14,7 +14,7 @@ const fingerprintBytes = 16;
 
 export interface SortedIds {
   readonly ids: readonly string[];
-  /** What is stored of id `i`: the fingerprint, then the id in UTF-8. */
+  /** The stored entry of id `i`: its fingerprint, then the id in UTF-8. */
   entry(i: number): Uint8Array;
 }
 

@@ -40,9 +40,11 @@ const firstPauseMs = 50;
 const pauseMsMax = 5000;
 
 /** `store` with time-outs, and with retries if they are safe. Closing it closes `store`. */
-export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobStore {
-  options = takeOptions(options, retryOptions);
-  const { timeoutMs = storageTimeoutMsDefault, isTransient = isUnavailable } = options;
+export function withRetries(store: BlobStore, retries: RetryOptions = {}): BlobStore {
+  const { timeoutMs = storageTimeoutMsDefault, isTransient = isUnavailable } = takeOptions(
+    retries,
+    retryOptions,
+  );
 
   async function run<T>(
     what: string,
@@ -70,14 +72,14 @@ export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobS
   }
 
   const retried: BlobStore = {
-    read(key, range, options = none) {
-      const { signal } = own(options);
+    read(key, range, given = none) {
+      const { signal } = own(given);
       const extraMs = range.length / bytesPerMs;
       return run(`read ${key}`, extraMs, signal, (attempt) => store.read(key, range, attempt));
     },
 
-    create(key, bytes, options = none) {
-      const { signal } = own(options);
+    create(key, bytes, given = none) {
+      const { signal } = own(given);
       let unknown = false;
       return run(`create ${key}`, bytes.length / bytesPerMs, signal, async (attempt) => {
         if (unknown) {
@@ -92,16 +94,16 @@ export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobS
       });
     },
 
-    list(prefix, options = none) {
-      const { limit, after, signal } = own(options);
+    list(prefix, given = none) {
+      const { limit, after, signal } = own(given);
       const listOptions = { ...(limit !== undefined && { limit }), ...(after !== undefined && { after }) };
       return run(`list ${prefix}`, 0, signal, async (attempt) =>
         store.list(prefix, Object.assign(attempt, listOptions)),
       );
     },
 
-    delete(keys, options = none) {
-      const { signal } = own(options);
+    delete(keys, given = none) {
+      const { signal } = own(given);
       const what = `delete ${keys.length} keys`;
       const attemptMs = timeoutMs + deleteMsPerKey * keys.length;
       return limited(what, attemptMs, signal, async (attempt) => store.delete(keys, attempt));

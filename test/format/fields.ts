@@ -4,7 +4,7 @@
  */
 
 import { openManifest } from "../../src/commit/stored-manifest.js";
-import { AnchorStore } from "../../src/commit/anchor-store.js";
+import { AnchorStore } from "../../src/commit/anchored-history.js";
 import type { IndexIdentity } from "../../src/commit/index-identity.js";
 import { Namespaces } from "../../src/commit/namespaces.js";
 import { fingerprint } from "../../src/crypto/keys.js";
@@ -802,7 +802,7 @@ const anchorFields: readonly Field[] = [
     object: "anchor",
     field: "digest",
     range: "32 bytes",
-    checkedIn: "commit/anchor-store.ts",
+    checkedIn: "commit/anchored-history.ts",
     accepted: () => [Buffer.alloc(32, 7)],
     refused: () => [Buffer.alloc(0), Buffer.alloc(31), Buffer.alloc(33)],
     set: (parts, value) => void (parts.anchor = { ...parts.anchor, digest: value as Buffer }),

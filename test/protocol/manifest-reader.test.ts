@@ -1,8 +1,7 @@
 /** Which manifest is the newest, and what finding it costs: memory that is fresh or old, gaps, replaced histories, revoked keys. */
 
 import { describe, expect, test } from "vitest";
-import { AnchorStore } from "../../src/commit/anchor-store.js";
-import { AnchoredHistory } from "../../src/commit/anchored-history.js";
+import { AnchoredHistory, AnchorStore } from "../../src/commit/anchored-history.js";
 import { ManifestReader, type SeenManifest } from "../../src/commit/manifest-reader.js";
 import type { SealedManifest } from "../../src/commit/stored-manifest.js";
 import { manifestName, manifestPrefix } from "../../src/commit/object-names.js";
