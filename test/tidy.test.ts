@@ -329,10 +329,7 @@ test("comments and documents use plain words", () => {
     .map((name) => ({ path: `docs/${name}`, text: readFileSync(join(root, "docs", name), "utf8") }));
   const code = [
     ...sources(src).map(({ path, text }) => ({ path: `src/${path}`, text })),
-    ...sources(join(root, "packages", "server", "src")).map(({ path, text }) => ({
-      path: `packages/server/src/${path}`,
-      text,
-    })),
+    ...server.map(({ path, text }) => ({ path: `packages/server/src/${path}`, text })),
   ];
   const found = [...code, ...documents]
     .filter(({ path }) => !unrevised.some((start) => path.startsWith(start)))
