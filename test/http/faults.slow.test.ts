@@ -45,7 +45,10 @@ test.each([
   expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
   expect(head).toMatch(/content-type: application\/json/i);
   expect(head).toMatch(new RegExp(`^x-error-code: ${code}$`, "im"));
-  expect(body).toEqual({ status_code: status, detail: expect.stringMatching(/percent-encoded|no such endpoint|expected/) });
+  expect(body).toEqual({
+    status_code: status,
+    detail: expect.stringMatching(/percent-encoded|no such endpoint|expected/),
+  });
 });
 
 test.each([
