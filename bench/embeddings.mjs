@@ -41,7 +41,7 @@ for (const model of models) {
 function filesOf(model) {
   const isLocal = existsSync(join(localFolder, model, "config.json"));
   if (!isLocal && /lexical/.test(model)) return { megabytes: "0", licence: "MIT" };
-  const at = isLocal ? join(localFolder, model) : "model/data";
+  const at = isLocal ? join(localFolder, model) : "packages/model/data";
   const bytes = readdirSync(at, { recursive: true, withFileTypes: true })
     .filter((file) => file.isFile() && /\.(onnx|safetensors|txt)$/.test(file.name))
     .reduce((sum, file) => sum + statSync(join(file.parentPath, file.name)).size, 0);

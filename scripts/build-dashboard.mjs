@@ -1,4 +1,4 @@
-// Builds the pages of the dashboard into server/dist/admin/: one script and one style sheet, with everything they need.
+// Builds the pages of the dashboard into packages/server/dist/admin/: one script and one style sheet, with everything they need.
 
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -6,8 +6,8 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const source = join(root, "server", "admin");
-const out = join(root, "server", "dist", "admin");
+const source = join(root, "packages", "server", "admin");
+const out = join(root, "packages", "server", "dist", "admin");
 
 mkdirSync(out, { recursive: true });
 const { metafile } = await build({

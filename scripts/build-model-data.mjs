@@ -1,4 +1,4 @@
-// Writes the vocabulary and the table of sealdex-model as JavaScript, model/dist/parts/: a bundle takes no other files along, and
+// Writes the vocabulary and the table of sealdex-model as JavaScript, packages/model/dist/parts/: a bundle takes no other files along, and
 // what is read in parts does not hold the event loop.
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const tokensTogether = 2048;
-const folder = join(dirname(dirname(fileURLToPath(import.meta.url))), "model");
+const folder = join(dirname(dirname(fileURLToPath(import.meta.url))), "packages", "model");
 const pieces = readFileSync(join(folder, "data", "vocab.txt"), "utf8").split("\n");
 
 // A safetensors file: the length of a header, the header, tensors.

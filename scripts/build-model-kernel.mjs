@@ -1,11 +1,11 @@
-// Compiles the WebAssembly kernel of sealdex-model, model/assembly/index.ts, and writes model/src/add-rows.wasm.ts.
+// Compiles the WebAssembly kernel of sealdex-model, packages/model/assembly/index.ts, and writes packages/model/src/add-rows.wasm.ts.
 
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { inputsDigest, isMadeFrom, writeWhole } from "./inputs-digest.mjs";
 
 const script = fileURLToPath(import.meta.url);
-const folder = join(dirname(dirname(script)), "model");
+const folder = join(dirname(dirname(script)), "packages", "model");
 const target = join(folder, "src", "add-rows.wasm.ts");
 const options =
   "--runtime stub -O3 --noAssert --enable simd --importMemory --noExportMemory --initialMemory 1";

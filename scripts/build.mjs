@@ -19,14 +19,14 @@ async function run(...args) {
 
 await Promise.all([run("scripts/build-kernels.mjs"), run("scripts/build-model-kernel.mjs")]);
 writeSnowball(join(root, "src", "text", "snowball.js"), "esm");
-for (const folder of ["dist", "model/dist", "server/dist"]) {
+for (const folder of ["dist", "packages/model/dist", "packages/server/dist"]) {
   rmSync(join(root, folder), { recursive: true, force: true });
 }
-await run(tsc, "-p", "model/tsconfig.json");
+await run(tsc, "-p", "packages/model/tsconfig.json");
 await Promise.all([
   run("scripts/build-model-data.mjs"),
   run(tsc, "-p", "tsconfig.json"),
-  run(tsc, "-p", "tsconfig.cjs.json"),
+  run(tsc, "-p", "scripts/tsconfig.cjs.json"),
 ]);
 // Threads run a text: a bundle has no files next to it. As a script, since a text cannot be a module.
 const worker = (format) => join(root, "dist", format, "embedding", "inference-worker.js");
@@ -50,4 +50,4 @@ for (const format of ["esm", "cjs"]) {
 writeSnowball(join(root, "dist", "esm", "text", "snowball.js"), "esm");
 writeSnowball(join(root, "dist", "cjs", "text", "snowball.js"), "cjs");
 writeFileSync(join(root, "dist", "cjs", "package.json"), '{ "type": "commonjs" }\n');
-await Promise.all([run(tsc, "-p", "server/tsconfig.json"), run("scripts/build-dashboard.mjs")]);
+await Promise.all([run(tsc, "-p", "packages/server/tsconfig.json"), run("scripts/build-dashboard.mjs")]);

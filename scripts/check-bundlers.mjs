@@ -46,7 +46,7 @@ function install(...packages) {
   execFileSync(npm, args, { cwd: work, stdio: "inherit" });
 }
 
-const [library, model] = [root, join(root, "model")].map(pack);
+const [library, model] = [root, join(root, "packages", "model")].map(pack);
 const chosen = process.argv.slice(2);
 const bundlers = Object.entries(bundlersIn(work)).filter(
   ([name]) => chosen.length === 0 || chosen.includes(name),

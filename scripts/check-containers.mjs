@@ -1,4 +1,4 @@
-// Builds deploy/Dockerfile, starts it and deploy/compose.yaml, and uses the service as people do: issues an API key in the
+// Builds packages/server/deploy/Dockerfile, starts it and packages/server/deploy/compose.yaml, and uses the service as people do: issues an API key in the
 // container, stores and finds items, stops while items are written, starts again. What was acknowledged must be there, and no
 // secret in a log. `node scripts/check-containers.mjs` needs Docker, or root, dockerd and mmdebstrap; without them it says that nothing
 // was started, and is no failure.
@@ -14,7 +14,7 @@ import { createClient } from "sealdex/client";
 import { CannotStart, startEngine } from "./containers/engine.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const composeFile = join(root, "deploy", "compose.yaml");
+const composeFile = join(root, "packages", "server", "deploy", "compose.yaml");
 const work = mkdtempSync(join(tmpdir(), "sealdex-containers-"));
 const secret = () => randomBytes(32).toString("hex");
 const project = "sealdex-check";
@@ -27,7 +27,9 @@ const secrets = [rootKey, password, item.contents, item.metadata.page];
 
 /** The images that the files begin with, in their order. */
 function imagesOf(...files) {
-  const text = files.map((name) => readFileSync(join(root, "deploy", name), "utf8")).join("\n");
+  const text = files
+    .map((name) => readFileSync(join(root, "packages", "server", "deploy", name), "utf8"))
+    .join("\n");
   const images = [...text.matchAll(/^(?:FROM|\s+image:) (\S+:\S+)/gm)].map(([, name]) => name);
   return [...new Set(images)];
 }
@@ -169,7 +171,14 @@ async function checkStopped(docker, container) {
 
 /** The image alone, with its data in a volume. */
 async function checkImage(docker) {
-  await docker("build", "--file", join(root, "deploy", "Dockerfile"), "--tag", image, root);
+  await docker(
+    "build",
+    "--file",
+    join(root, "packages", "server", "deploy", "Dockerfile"),
+    "--tag",
+    image,
+    root,
+  );
   const key = (await docker("run", "--rm", image, "generate-key")).trim();
   expect("a key", /^[0-9a-f]{64}$/.test(key), key);
   const port = await freePort();

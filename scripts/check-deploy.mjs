@@ -1,4 +1,4 @@
-// Checks the files of deploy/ with the tools that will read them: the manifests against the schemas of Kubernetes (PyPI:
+// Checks the files of packages/server/deploy/ with the tools that will read them: the manifests against the schemas of Kubernetes (PyPI:
 // kubernetes-validate, which brings them), the unit with systemd-analyze, if this machine has it.
 
 import { execFileSync } from "node:child_process";
@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const deploy = join(dirname(dirname(fileURLToPath(import.meta.url))), "deploy");
+const deploy = join(dirname(dirname(fileURLToPath(import.meta.url))), "packages", "server", "deploy");
 const work = mkdtempSync(join(tmpdir(), "sealdex-deploy-"));
 /** The exposure that systemd computes for the unit, in tenths: from 0, sealed off, to 100. */
 const exposureMax = 15;

@@ -42,7 +42,7 @@ const peers = ["core", "classic", "textsplitters", "langgraph-checkpoint"].map(
   (name) => `@langchain/${name}`,
 );
 const packages = peers.map((name) => `${name}@${devDependencies[name]}`);
-const packed = [pack(root), pack(join(root, "model")), pack(join(root, "server"))];
+const packed = [pack(root), pack(join(root, "packages", "model")), pack(join(root, "packages", "server"))];
 const quick = ["--silent", "--no-audit", "--no-fund"];
 execFileSync(npm, ["install", ...quick, ...packed, ...packages], { cwd: work, stdio: "inherit" });
 cpSync(join(root, "examples", "langchain"), work, { recursive: true });

@@ -29,7 +29,7 @@ function pack(place) {
   return join(work, filename);
 }
 
-const packed = [root, join(root, "model"), join(root, "server")].map(pack);
+const packed = [root, join(root, "packages", "model"), join(root, "packages", "server")].map(pack);
 const peers = ["@langchain/core", "@huggingface/transformers"].map(
   (name) => `${name}@${devDependencies[name]}`,
 );

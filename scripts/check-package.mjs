@@ -26,8 +26,8 @@ function pack(folder) {
 }
 
 const library = pack(root);
-const model = pack(join(root, "model"));
-const server = pack(join(root, "server"));
+const model = pack(join(root, "packages", "model"));
+const server = pack(join(root, "packages", "server"));
 for (const packed of [library, model, server]) run("npx", ["--no", "publint", "--strict", packed], root);
 for (const packed of [library, model]) run("npx", ["--no", "attw", packed, "--profile", "node16"], root);
 

@@ -44,7 +44,7 @@ function pack(folder) {
   return join(work, filename);
 }
 
-const packed = [pack(root), pack(join(root, "model"))];
+const packed = [pack(root), pack(join(root, "packages", "model"))];
 const user = install("user", [...packed, `@langchain/core@${devDependencies["@langchain/core"]}`]);
 cpSync(join(root, "test", "runtimes", "packed.mjs"), join(user, "packed.mjs"));
 cpSync(join(root, "examples", "langchain", "quickstart.mjs"), join(user, "quickstart.mjs"));

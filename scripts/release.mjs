@@ -9,9 +9,9 @@ import { fileURLToPath } from "node:url";
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const isDryRun = process.argv.includes("--dry-run");
 const packages = [
-  { folder: "model", workspace: ["--workspace=sealdex-model"] },
+  { folder: "packages/model", workspace: ["--workspace=sealdex-model"] },
   { folder: ".", workspace: ["--workspaces=false"] },
-  { folder: "server", workspace: ["--workspace=sealdex-server"] },
+  { folder: "packages/server", workspace: ["--workspace=sealdex-server"] },
 ];
 
 function npm(args, options = {}) {

@@ -26,17 +26,21 @@ const pictureHeightMax = 1000;
 const desktop = { width: 1280, height: 800 };
 const phone = { width: 390, height: 844 };
 
-const service = spawn(process.execPath, [join(root, "server", "bin", "sealdex-server.js"), "serve"], {
-  env: {
-    ...process.env,
-    SEALDEX_ROOT_KEY: rootKey,
-    SEALDEX_INDEX_LOCATION: `file:${join(work, "index")}`,
-    SEALDEX_CONFIG_LOCATION: `file:${join(work, "config")}`,
-    SEALDEX_AUDIT_FOLDER: join(work, "audit"),
-    SEALDEX_PORT: "0",
+const service = spawn(
+  process.execPath,
+  [join(root, "packages", "server", "bin", "sealdex-server.js"), "serve"],
+  {
+    env: {
+      ...process.env,
+      SEALDEX_ROOT_KEY: rootKey,
+      SEALDEX_INDEX_LOCATION: `file:${join(work, "index")}`,
+      SEALDEX_CONFIG_LOCATION: `file:${join(work, "config")}`,
+      SEALDEX_AUDIT_FOLDER: join(work, "audit"),
+      SEALDEX_PORT: "0",
+    },
+    stdio: ["ignore", "pipe", "inherit"],
   },
-  stdio: ["ignore", "pipe", "inherit"],
-});
+);
 const baseUrl = await new Promise((resolve, reject) => {
   let log = "";
   service.stdout.on("data", (chunk) => {

@@ -1,18 +1,18 @@
 /**
- * The calls in progress of one client: closing waits for them and admits no more, and an aborted one ends.
- *
- * Nothing of Node.js is used.
+ * Counts the running calls of a client, so that closing can wait for them. Uses no Node.js modules.
  */
 
 import { SealdexError } from "./errors.js";
 import { whenAborted } from "./when-aborted.js";
 import { isAbortSignal, isPromise } from "./value-kinds.js";
 
-/** Turns of the event loop, which calls that wait for nothing would hold if they are awaited one after another. */
+/**
+ * Turns of the event loop. Calls without waits that are awaited one after another would block it.
+ */
 export interface Turns {
-  /** Whether such calls have held this one for long. */
+  /** Whether such calls have held this turn for long. */
   isOver(): boolean;
-  /** Resolves in the next one. */
+  /** Resolves in the next turn. */
   next(): Promise<void>;
 }
 
@@ -22,14 +22,14 @@ export class Calls {
   readonly #waiting: (() => void)[] = [];
   readonly #turns: Turns | undefined;
 
-  /** `turns`: of a client whose calls may wait for nothing. */
+  /** `turns`: for a client whose calls may be synchronous. */
   constructor(turns?: Turns) {
     this.#turns = turns;
   }
 
   /**
-   * Runs a call that changes something. `work` checks the signal itself, at points where stopping leaves nothing half-done, so
-   * that a rejected call has changed nothing.
+   * Runs a change. `work` checks the signal itself, at points where stopping leaves nothing
+   * half-done, so that a rejected call has changed nothing.
    */
   async change<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
     this.#admit(signal);
@@ -58,7 +58,7 @@ export class Calls {
     }
   }
 
-  /** Refuses further calls, and resolves when none is in progress. */
+  /** Refuses further calls, and resolves when all running ones have ended. */
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#running > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -71,7 +71,7 @@ export class Calls {
   }
 }
 
-/** Settles as the promise does, or rejects with the signal's reason when that comes first. */
+/** Settles like the promise, or rejects with the signal's reason if it aborts first. */
 export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!isAbortSignal(signal)) return promise;
   return new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 /**
- * Checks of arguments, of the embedded index and of the client of a service. Messages say
- * what was expected and what type was received, never its content.
+ * Checks arguments of the embedded index and of the HTTP client. Messages give the expected and the
+ * received type, never the content.
  */
 
 import { dimensionMax } from "./engine/config.js";
@@ -8,7 +8,10 @@ import { SealdexError } from "./errors.js";
 import { instanceName } from "./instance-name.js";
 import { isFloat32Array } from "./value-kinds.js";
 
-/** Throws `invalid_request` unless `vector` is one, or `dimension_mismatch` for a length that no index has. */
+/**
+ * Throws `invalid_request` for anything but a vector, and `dimension_mismatch` for an impossible
+ * length.
+ */
 export function checkVectorShape(
   vector: unknown,
   where: string,
@@ -24,12 +27,12 @@ export function checkVectorShape(
   }
 }
 
-/** Whether a value has the form of a vector, whatever is in it. */
+/** Whether a value has the form of a vector; components are not checked. */
 export function isVector(value: unknown): value is readonly number[] | Float32Array {
   return Array.isArray(value) || isFloat32Array(value);
 }
 
-/** The component `i` of a vector. Throws `invalid_request` unless it is finite as float32. */
+/** Returns component `i` of a vector. Throws `invalid_request` unless it is finite as float32. */
 export function checkFloat32(value: unknown, where: string, i: number): number {
   if (typeof value === "number" && Number.isFinite(Math.fround(value))) return value;
   const received =
@@ -37,15 +40,16 @@ export function checkFloat32(value: unknown, where: string, i: number): number {
   throw invalid(`${where}[${i}]: expected a number that is finite as float32, got ${received}`);
 }
 
-/** Throws `invalid_request` for what is no text, or has a lone surrogate. */
+/** Throws `invalid_request` for anything but well-formed text. */
 export function checkText(value: unknown, where: string): asserts value is string {
   if (typeof value !== "string") throw invalid(`${where}: expected a string, got ${typeName(value)}`);
   if (/\p{Cs}/u.test(value)) throw invalid(`${where}: expected well-formed text, got a lone surrogate`);
 }
 
 /**
- * The value as JSON text. Throws `invalid_request` if JSON would lose or change something: NaN, a bigint, a cycle, a date, a
- * map, any other instance of a class, an object with `toJSON`. Properties that are undefined are left out.
+ * Returns the value as JSON text. Throws `invalid_request` if JSON would lose or change something:
+ * NaN, bigints, cycles, dates, maps and other class instances, objects with `toJSON`. Undefined
+ * properties are dropped.
  */
 export function losslessJson(value: unknown, where: string): string {
   try {
@@ -59,7 +63,7 @@ export function losslessJson(value: unknown, where: string): string {
   }
 }
 
-/** A walk of its own: with a function to call for each value, `JSON.stringify` takes five times as long. */
+/** An own walk: `JSON.stringify` with a replacer takes five times as long. */
 function checkLossless(value: unknown, where: string, key: string | number, isElement: boolean): void {
   if (typeof value === "string" || typeof value === "boolean" || value === null) return;
   if (typeof value === "number" && Number.isFinite(value)) return;
@@ -78,7 +82,10 @@ function checkLossless(value: unknown, where: string, key: string | number, isEl
   for (const name of Object.keys(object)) checkLossless(object[name], where, name, false);
 }
 
-/** The value as JSON text. Throws `invalid_request` for what has none: a bigint, a cycle. `where`: for messages. */
+/**
+ * Returns the value as JSON text. Throws `invalid_request` for bigints and cycles. `where` names it
+ * in messages.
+ */
 export function jsonText(value: unknown, where: string): string {
   try {
     return JSON.stringify(value);
@@ -87,7 +94,7 @@ export function jsonText(value: unknown, where: string): string {
   }
 }
 
-/** Whether JSON gives back an object as it is: an array, or an object literal or its like, of any realm. */
+/** Whether JSON preserves an object: an array, or an object literal of any realm. */
 function isPlain(value: object): boolean {
   if ("toJSON" in value && typeof value.toJSON === "function") return false;
   if (Array.isArray(value)) return true;
@@ -99,13 +106,14 @@ function under(key: string | number): string {
   return key === "" ? "" : ` under ${JSON.stringify(String(key).slice(0, 100))}`;
 }
 
-/** As `Array.isArray`, which takes the elements of a readonly array for `any`. */
+/** Like `Array.isArray`, which turns the elements of a readonly array into `any`. */
 export function isArray(value: unknown): boolean {
   return Array.isArray(value);
 }
 
 /**
- * The one of `names` that has a value. Throws `invalid_request` if none has, or several. `expected`: the beginning of the message.
+ * Returns the only one of `names` with a value. Throws `invalid_request` for none or several, with
+ * a message that starts with `expected`.
  */
 export function onlyOneOf<K extends string>(
   values: Readonly<Partial<Record<K, unknown>>>,
@@ -119,7 +127,7 @@ export function onlyOneOf<K extends string>(
 
 const querySubjects = ["queryVector", "queryVectors", "queryContents"] as const;
 
-/** What a query is about. Throws `invalid_request` unless it is exactly one of the three. */
+/** Throws `invalid_request` unless exactly one of the three is present. */
 export function onlySubjectOf(
   query: Readonly<Partial<Record<(typeof querySubjects)[number], unknown>>>,
 ): (typeof querySubjects)[number] {
@@ -130,21 +138,21 @@ export function onlySubjectOf(
   );
 }
 
-/** What a value is, for messages. */
+/** The type of a value, for messages. */
 export function typeName(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "an array";
   return typeof value === "number" && !Number.isFinite(value) ? String(value) : typeof value;
 }
 
-/** What only a shell, or something else, would make a path of: it would become the name of a folder. */
+/** Paths that only a shell, or something else, would expand; here they would name a folder. */
 const unexpanded: readonly (readonly [RegExp, string])[] = [
   [/^~/, "one with ~, which is not expanded: write join(homedir(), …), or ./~ for a folder of this name"],
   [/(^|[\\/])\$[A-Za-z_]|\$\{|%[A-Za-z_]\w*%/, "one with a variable, which is not expanded: write its value"],
   [/^file:|^[a-z][a-z0-9+.-]+:\/\//i, "a URL: write a path, such as fileURLToPath(url)"],
 ];
 
-/** A folder as a caller names it. Throws `invalid_request`. `where`: names the path in messages. */
+/** Checks a caller's folder path. Throws `invalid_request`. `where` names it in messages. */
 export function checkFolderPath(path: unknown, where: string): string {
   if (typeof path === "string" && path !== "" && !path.includes("\0")) {
     const [, found] = unexpanded.find(([pattern]) => pattern.test(path)) ?? [];

@@ -1,11 +1,11 @@
-/** The order of a listing by metadata, as callers of the embedded index and of the HTTP client say it. */
+/** Checks the order of a listing by metadata, embedded and over HTTP. */
 
 import { invalid, typeName } from "./check-input.js";
 import type { OrderBy } from "./vector-index.js";
 
 const fieldsMax = 8;
 
-/** Throws `invalid_request` for what is no order. */
+/** Throws `invalid_request` for an invalid order. */
 export function checkOrder(orderBy: OrderBy): [path: string, direction: "asc" | "desc"][] {
   if (typeof orderBy !== "object" || orderBy === null || Array.isArray(orderBy)) {
     throw invalid(`orderBy: expected an object like { year: "desc" }, got ${typeName(orderBy)}`);

@@ -108,8 +108,8 @@ export type {
 } from "./vector-index.js";
 
 /**
- * Opens a place that holds indexes: storage locations, or a Sealdex service over HTTP. Both give the same
- * interface. Nothing is read or connected to before the first call.
+ * Opens storage locations, or a Sealdex service over HTTP, with the same interface. Connects at the
+ * first call.
  */
 export function createClient(options: EmbeddedClientOptions): EmbeddedClient;
 export function createClient(options: HttpClientOptions): Client;

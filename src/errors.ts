@@ -1,8 +1,9 @@
 /**
- * The one error class of Sealdex and its closed set of codes.
+ * The error class of Sealdex and its error codes.
  *
- * A code exists only if a caller would act differently. The message is for people and says what was
- * expected, what was received, and which item. Messages never hold keys, vectors, texts or metadata values.
+ * A code exists only if a caller would act differently. Messages are for people: they give the
+ * expected and the received value, and the item. They never contain keys, vectors, texts or
+ * metadata values.
  */
 
 const codes = [
@@ -28,12 +29,12 @@ const codes = [
 
 export type ErrorCode = (typeof codes)[number];
 
-/** Whether `value` is one of Sealdex's error codes; for faces that receive a code from outside. */
+/** For codes that come from outside. */
 export function isErrorCode(value: unknown): value is ErrorCode {
   return (codes as readonly unknown[]).includes(value);
 }
 
-/** Every failure that Sealdex reports. Tell failures apart by `code`, never by message. */
+/** Every failure that Sealdex reports. Distinguish failures by `code`, never by message. */
 export class SealdexError extends Error {
   override readonly name = "SealdexError";
   readonly code: ErrorCode;
@@ -43,14 +44,14 @@ export class SealdexError extends Error {
     this.code = code;
   }
 
-  /** An error of the other build of this package, for `require` or `import`, or of another realm is one as well. */
+  /** Includes errors of the package's other build (`require` or `import`) and of other realms. */
   static override [Symbol.hasInstance](value: unknown): value is SealdexError {
     if (typeof value !== "object" || value === null) return false;
     return "name" in value && value.name === "SealdexError" && "code" in value && isErrorCode(value.code);
   }
 }
 
-/** An error about `items[i]` of one batch, with another name for its place. */
+/** Renames the place `items[i]` in an error about one batch. */
 export function shiftPosition(error: unknown, placeOf: (i: number) => string): unknown {
   if (!(error instanceof SealdexError)) return error;
   const message = error.message.replace(/^items\[(\d+)\]/, (_, i) => placeOf(Number(i)));

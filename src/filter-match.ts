@@ -1,19 +1,21 @@
 /**
- * How a filter's conditions see metadata: which values a dotted path reaches, which of them are equal, and how BSON
- * orders them. Follows the MongoDB server (`src/mongo/db/matcher/path.cpp` and
- * mongodb.com/docs/manual/reference/bson-type-comparison-order) for the types that JSON has.
+ * Applies a filter's conditions to metadata: the values that a dotted path reaches, their equality,
+ * and BSON's order. Follows the MongoDB server (`src/mongo/db/matcher/path.cpp` and
+ * mongodb.com/docs/manual/reference/bson-type-comparison-order) for JSON types.
  */
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** A condition's verdict on one value, which may be one element of an array; undefined stands for a missing field. */
+/**
+ * A condition on one value, which may be an element of an array; undefined means a missing field.
+ */
 export type Test = (value: unknown, isElement?: boolean) => boolean;
 
 export function isObjectLike(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 
-/** Whether a value that the path from part `at` on reaches passes. */
+/** Whether any value that the path reaches, from part `at` on, passes. */
 export function someValue(object: JsonObject, path: readonly string[], at: number, test: Test): boolean {
   const value = Object.hasOwn(object, path[at]) ? object[path[at]] : undefined;
   const next = at + 1;
@@ -22,7 +24,10 @@ export function someValue(object: JsonObject, path: readonly string[], at: numbe
   return isObjectLike(value) ? someValue(value as JsonObject, path, next, test) : test(undefined);
 }
 
-/** As `someValue`, for the rest of a path that led to `array`. What it cannot enter is not even missing. */
+/**
+ * Like `someValue`, for the rest of a path that led to `array`. An element that it cannot enter
+ * does not even count as missing.
+ */
 function someElement(array: readonly unknown[], path: readonly string[], at: number, test: Test): boolean {
   if (at === path.length) return array.some((element) => test(element, true)) || test(array);
   for (const element of array) {
@@ -38,7 +43,7 @@ function someElement(array: readonly unknown[], path: readonly string[], at: num
   return isObjectLike(element) && someValue(element as JsonObject, path, next, test);
 }
 
-/** The position of an array that a part of a path can mean. */
+/** The array position that a part of a path may mean. */
 export function positionOf(part: string): number | undefined {
   return /^(?:0|[1-9][0-9]{0,14})$/.test(part) ? Number(part) : undefined;
 }
@@ -48,8 +53,8 @@ export function isPresent(value: unknown): boolean {
 }
 
 /**
- * Whether a value is equal to one of `values`. Objects and arrays are held as JSON text, which is equal exactly
- * when they are, key order included.
+ * Whether a value equals one of `values`. Objects and arrays are compared as JSON text, including
+ * the order of keys.
  */
 export function isOneOf(values: readonly unknown[]): Test {
   const scalars = new Set(values.filter((value) => !isObjectLike(value)));
@@ -60,19 +65,19 @@ export function isOneOf(values: readonly unknown[]): Test {
       : scalars.has(value === undefined ? null : value);
 }
 
-/** Whether a value is a text that `part` is a part of; an element of an array has to be equal. */
+/** Whether a text contains `part`; elements of arrays have to be equal. */
 export function hasPart(part: string): Test {
   return (value, isElement = false) =>
     typeof value === "string" && (isElement ? value === part : value.includes(part));
 }
 
-/** Whether a value is of the type of `bound` and `holds` accepts their order: <0, 0 or >0. */
+/** Whether a value has the type of `bound`, and `holds` accepts their order: <0, 0 or >0. */
 export function isOrdered(bound: unknown, holds: (order: number) => boolean): Test {
   const type = typeRank(bound);
   return (value) => typeRank(value) === type && holds(compareValues(value, bound));
 }
 
-/** BSON's order of values that are no objects. */
+/** BSON's order of scalar values. */
 export function compareScalars(a: unknown, b: unknown): number {
   return typeRank(a) - typeRank(b) || compareValues(a, b);
 }
@@ -86,7 +91,10 @@ function typeRank(value: unknown): number {
   return Array.isArray(value) ? 4 : 3;
 }
 
-/** BSON's order of two values of one type. Objects: entry by entry, each by type, then key, then value. */
+/**
+ * BSON's order of two values of one type. Objects compare entry by entry, each by type, key, then
+ * value.
+ */
 function compareValues(a: unknown, b: unknown): number {
   if (typeof a === "string") return compareStrings(a, b as string);
   if (!isObjectLike(a)) return Number(a ?? 0) - Number(b ?? 0);
@@ -104,7 +112,7 @@ function compareValues(a: unknown, b: unknown): number {
   return left.length - right.length;
 }
 
-/** By code point, which is the byte order of UTF-8; `<` would put U+FF5E after U+1F600. */
+/** By code point, the byte order of UTF-8; `<` would put U+FF5E after U+1F600. */
 function compareStrings(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i++) {
@@ -115,7 +123,7 @@ function compareStrings(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Moves surrogates, which stand for code points from U+10000 on, above all other UTF-16 units. */
+/** Moves surrogates, which encode code points from U+10000 on, above all other UTF-16 units. */
 function aboveSurrogates(unit: number): number {
   return unit >= 0xd800 && unit < 0xe000 ? unit + 0x10000 : unit;
 }

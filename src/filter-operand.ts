@@ -1,26 +1,26 @@
-/** Checks of the values that filters compare with, and the parts of messages that name them. */
+/** Checks the operands of filters. */
 
 import { SealdexError } from "./errors.js";
 import { isObjectLike, type JsonObject } from "./filter-match.js";
 import { instanceName } from "./instance-name.js";
 
 const listValuesMax = 10_000;
-/** Values in all conditions of a filter, those inside arrays and objects included. */
+/** Limit of values in all conditions of a filter, including nested ones. */
 const valuesMax = 100_000;
-/** Characters of all texts in these values. */
+/** Limit of the characters of all texts in these values. */
 const textCharactersMax = 2 * 1024 * 1024;
-/** Characters of a text that is looked for in others, at each of their characters if need be. */
+/** Limit of a text to search for, since it is compared at every position. */
 const partCharactersMax = 256;
-/** Nesting of a value to compare with. */
+/** Limit of a value's nesting. */
 const valueDepthMax = 32;
 
-/** How many values of a filter were checked so far, and the characters of their texts. */
+/** Values checked so far, and the characters of their texts. */
 export interface ValueCount {
   values: number;
   textCharacters: number;
 }
 
-/** `{ $in: [{ $gt: 5 }] }` is an error, as in MongoDB: it would never do what it seems to say. */
+/** `{ $in: [{ $gt: 5 }] }` is an error, as in MongoDB: it would match nothing that it seems to. */
 export function checkList(list: unknown, where: string, count: ValueCount): void {
   if (!Array.isArray(list)) throw invalid(where, `expected an array, got ${typeName(list)}`);
   if (list.length > listValuesMax) {
@@ -39,7 +39,7 @@ export function checkValue(value: unknown, where: string, count: ValueCount): vo
   if (fault !== null) throw new SealdexError("invalid_request", where + fault);
 }
 
-/** What `$contains` looks for. */
+/** Checks the operand of `$contains`. */
 export function checkPart(part: unknown, where: string): void {
   if (part === null || isObjectLike(part)) {
     throw invalid(where, `expected a text, a number or a boolean, got ${typeName(part)}`);
@@ -49,7 +49,9 @@ export function checkPart(part: unknown, where: string): void {
   }
 }
 
-/** Where inside `value`, and why, it is not a JSON value; or null. Looks at no more values than a filter may have. */
+/**
+ * The place and reason if `value` is not a JSON value, or null. Stops at the limits of a filter.
+ */
 function faultOf(value: unknown, depth: number, count: ValueCount): string | null {
   if (depth > valueDepthMax) return `: expected values at most ${valueDepthMax} deep`;
   if (++count.values > valuesMax) return `: expected at most ${valuesMax} values in all`;
@@ -78,7 +80,7 @@ export function hasOperators(value: unknown): value is JsonObject {
   return isPlainObject(value) && Object.keys(value).some((key) => key.startsWith("$"));
 }
 
-/** An object literal or its like, of any realm; no Date, Map or instance of a class. */
+/** An object literal of any realm; not a Date, Map or class instance. */
 export function isPlainObject(value: unknown): value is JsonObject {
   if (!isObjectLike(value) || Array.isArray(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);

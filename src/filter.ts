@@ -5,7 +5,7 @@
  * - `{ field: value }` and `$eq` match the value, or an array that holds it; null also matches a missing field.
  * - `$gt`, `$gte`, `$lt`, `$lte` compare only values of one type, strings by code point; of an array, each element and
  *   the whole. `$gte` and `$lte` of null match null and missing fields.
- * - `$ne` and `$nin` match exactly what `$eq` and `$in` do not, so also documents without the field.
+ * - `$ne` and `$nin` match exactly where `$eq` and `$in` do not, so also documents without the field.
  * - `$exists: true` matches if the path reaches a value, null and empty arrays included; `$exists: false` matches if not.
  * - `$not` negates the operators of a field, or a whole filter; `$nor` matches where none of its filters does.
  * - `a.b` reaches into objects, into the objects of an array, and with a number into a position of an array; an array
@@ -13,8 +13,8 @@
  * - Objects are equal when keys, values and the order of keys are; they and arrays are ordered as BSON orders them.
  *   (JavaScript itself moves keys that are whole numbers to the front, in metadata and filter alike.)
  *
- * Three things are not MongoDB's, but of other clients of the HTTP interface: `$contains` matches what `$eq` does, and a text that
- * the operand is a part of, unless the text is an element of an array; `$not` may stand where a path does; `$and` and `$nor` of no
+ * Three extensions serve other clients of the HTTP interface: `$contains` matches like `$eq`, and also texts that
+ * contain the operand, unless the text is an element of an array; `$not` may stand where a path does; `$and` and `$nor` of no
  * filters match everything, `$or` of none matches nothing.
  *
  * References: mongodb.com/docs/manual/reference/operator/query, /tutorial/query-for-null-fields,
@@ -59,7 +59,7 @@ interface FieldOperators {
   readonly $not?: FieldOperators;
 }
 
-/** JSON without `$` keys: an operator in the wrong place, or one that does not exist, fails to compile. */
+/** JSON without `$` keys, so that misplaced and unknown operators do not compile. */
 type Literal = null | boolean | number | string | readonly Literal[] | LiteralObject;
 interface NoOperators {
   readonly [operator: `$${string}`]: never;
@@ -75,36 +75,36 @@ interface LogicalOperators {
   readonly $not?: Filter;
 }
 interface Fields {
-  /** Filters are here only because `$and` and `$not` are string keys too. */
+  /** Filters are included only because `$and` and `$not` are string keys too. */
   readonly [path: string]: Literal | FieldOperators | readonly Filter[] | Filter;
   readonly [operator: `$${string}`]: readonly Filter[] | Filter;
 }
 
 type ElsewhereOperator = "$regex" | "$text" | "$where" | "$expr";
-/** No value is of this type; it is not `never`, so that a filter can still be spread into another. */
+/** No value has this type. It is not `never`, so that filters can be spread into one another. */
 type NoOtherOperators = {
   readonly [operator in Exclude<keyof FieldOperators, "$not"> | ElsewhereOperator]?: readonly Filter[] &
     "$and or $or";
 };
 
 /**
- * A value that is typed as an interface, which has no index signature. What its fields hold is checked at run time; a
- * literal is checked against `Fields` all the same.
+ * A value of an interface type, which has no index signature. Its fields are checked at run time;
+ * literals are checked against `Fields`.
  */
 type InterfaceTyped = object & { readonly [Symbol.iterator]?: never; readonly [Symbol.toPrimitive]?: never };
 
 /**
- * Conditions on metadata, all of which must hold: `{ year: { $gte: 2000, $lt: 2010 }, "author.name": "Ann" }`. `{}`
- * matches everything. An object with `$` keys must hold operators only; to compare with such an object itself, use
- * `$eq`. Limits: filters nested 10 deep, 256 conditions, 10,000 values in each `$in` and `$nin`, 100,000 in all, texts of
- * 2,097,152 characters in all, paths of 100 parts and, together, 65,536 characters.
+ * Conditions on metadata, all of which must hold: `{ year: { $gte: 2000, $lt: 2010 },
+ * "author.name": "Ann" }`. `{}` matches everything. Objects with `$` keys may have only operators;
+ * use `$eq` to compare with such an object. Limits: nesting of 10, 256 conditions, 10,000 values
+ * per `$in` and `$nin`, 100,000 in all, 2,097,152 characters of texts, paths of 100 parts and
+ * 65,536 characters in all.
  */
 export type Filter = LogicalOperators & NoOtherOperators & (Fields | InterfaceTyped);
 
-/** Whether an item with this metadata matches. */
 export type Predicate = (metadata: JsonObject) => boolean;
 
-/** A checked filter as a tree, for evaluation over something other than one item's metadata. */
+/** A checked filter as a tree, for evaluation over columns. */
 export type FilterNode =
   | { readonly kind: "and" | "or"; readonly children: readonly FilterNode[] }
   | FieldCondition;
@@ -112,20 +112,20 @@ export type FilterNode =
 export interface FieldCondition {
   readonly kind: "field";
   readonly path: readonly string[];
-  /** What one of the values that the path reaches must pass; if `negated`, what none may pass. */
+  /** The test that one of the reached values must pass; if `negated`, that none may pass. */
   readonly test: Test;
   readonly negated: boolean;
-  /** Whether no value passes the test: `$in` and `$nin` of an empty array. */
+  /** True if no value can pass: `$in` and `$nin` of an empty array. */
   readonly impossible: boolean;
-  /** What the values are compared with, as far as it is text. */
+  /** The texts among the operands. */
   readonly texts: readonly string[];
-  /** Whether objects and arrays pass; undefined if that depends on what is in them. */
+  /** Whether objects and arrays pass; undefined if their content decides. */
   readonly structures: boolean | undefined;
-  /** Whether the test looks inside of texts, so that the beginning of one does not decide it. */
+  /** Whether the test looks inside texts, so that the beginning of a text does not decide it. */
   readonly insideTexts: boolean;
 }
 
-/** A filter, checked and compiled. Equal texts: equal filters. */
+/** A checked and compiled filter. Equal texts mean equal filters. */
 export interface CompiledFilter {
   readonly text: string;
   readonly root: FilterNode;
@@ -134,7 +134,7 @@ export interface CompiledFilter {
 
 const depthMax = 10;
 const nodesMax = 256;
-/** What a condition costs grows with both, even if no item has such a path. */
+/** The cost of a condition grows with these, even if no item has such a path. */
 const pathPartsMax = 100;
 const pathCharactersMax = 65_536;
 
@@ -153,9 +153,9 @@ const operators = [
 type Operator = (typeof operators)[number];
 
 /**
- * Checks a filter and compiles it. What it gives keeps no reference to the filter, runs no code from it, and sees own
- * properties only, so `__proto__` or `constructor` are keys like any other. Throws `invalid_request` that says where
- * in the filter the offending part is.
+ * Checks and compiles a filter. The result keeps no reference to the filter and runs no code of it.
+ * Only own properties count, so `__proto__` and `constructor` are ordinary keys. Throws
+ * `invalid_request` with the place of the problem.
  */
 export function compileFilter(filter: unknown): CompiledFilter {
   const root = compileObject(filter, "filter", 1, {
@@ -167,7 +167,10 @@ export function compileFilter(filter: unknown): CompiledFilter {
   return { text: JSON.stringify(filter), root, matches: predicateOf(root) };
 }
 
-/** The filter as it is now, whatever its owner does with the object later. Throws as `compileFilter`. */
+/**
+ * Copies the filter, so that later changes of the object have no effect. Throws like
+ * `compileFilter`.
+ */
 export function takeFilter(filter: Filter): Filter {
   return JSON.parse(compileFilter(filter).text) as Filter;
 }
@@ -178,7 +181,6 @@ export function matchesEverything(node: FilterNode): boolean {
   return node.kind === "and" ? node.children.every(matchesEverything) : node.children.some(matchesEverything);
 }
 
-/** Whether an item with this metadata meets one condition. */
 export function meets({ path, test, negated }: FieldCondition, metadata: JsonObject): boolean {
   return someValue(metadata, path, 0, test) !== negated;
 }
@@ -193,9 +195,9 @@ function predicateOf(node: FilterNode): Predicate {
 }
 
 interface Tally extends ValueCount {
-  /** Conditions, `$and`, `$or` and empty objects so far. */
+  /** Conditions, `$and`, `$or` and empty objects. */
   nodes: number;
-  /** Of the paths of all conditions. */
+  /** Characters of all conditions' paths. */
   pathCharacters: number;
 }
 
@@ -261,19 +263,19 @@ function checkOperator(name: string, where: string): Operator {
   throw invalid(where, `${what}; expected one of ${operators.join(", ")}, $not`);
 }
 
-/** The operators that a field's `$not` negates: not another `$not`, so that they are not nested without end. */
+/** The operators that `$not` negates. Nested `$not` is refused. */
 function checkNegated(operand: unknown, where: string): JsonObject {
   if (hasOperators(operand) && !Object.hasOwn(operand, "$not")) return operand;
   throw invalid(where, `expected an object with operators other than $not, got ${typeName(operand)}`);
 }
 
-/** By De Morgan: only conditions are negated, so that nothing else need know of it. */
+/** By De Morgan's laws only conditions are negated, so that evaluation needs no other negation. */
 function negate(node: FilterNode): FilterNode {
   if (node.kind === "field") return { ...node, negated: !node.negated };
   return { kind: node.kind === "and" ? "or" : "and", children: node.children.map(negate) };
 }
 
-/** The parts of a dotted path. Throws `invalid_request` for too many. */
+/** Splits a dotted path. Throws `invalid_request` for too many parts. */
 export function splitPath(key: string, where: string): readonly string[] {
   const path = key.split(".", pathPartsMax + 1);
   if (path.length > pathPartsMax) throw invalid(where, `expected a path of at most ${pathPartsMax} parts`);
@@ -310,12 +312,12 @@ function compileCondition(
   };
 }
 
-/** What one of the reached values must be; for `$ne` and `$nin`, what none must be. */
+/** The test of a reached value; for `$ne` and `$nin`, of its negation. */
 function testFor(operator: Exclude<Operator, "$exists">, operand: unknown): Test {
   if (operator === "$eq" || operator === "$ne") return isOneOf([operand]);
   if (operator === "$in" || operator === "$nin") return isOneOf(operand as unknown[]);
   if (operator === "$contains") return typeof operand === "string" ? hasPart(operand) : isOneOf([operand]);
-  // A copy: later changes of the caller's object must change nothing.
+  // A copy, since the caller may change the object.
   const bound: unknown = JSON.parse(JSON.stringify(operand));
   if (operator === "$gt") return isOrdered(bound, (order) => order > 0);
   if (operator === "$gte") return isOrdered(bound, (order) => order >= 0);

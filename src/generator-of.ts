@@ -1,6 +1,6 @@
-/** Generators, which by themselves would read their arguments only when the first item is asked for. */
+/** Generators that read their arguments at the call instead of at the first item. */
 
-/** What `make` returns, which is called now. What it throws is thrown to whoever asks for the first item. */
+/** Calls `make` now. Its errors are thrown when the first item is requested. */
 export function generatorOf<I>(
   make: () => AsyncGenerator<I, void, undefined>,
 ): AsyncGenerator<I, void, undefined> {

@@ -1,4 +1,4 @@
-/** What an index is, and how it is doing. */
+/** Description and state of an index. */
 
 import type { IndexType, Metric, Precision } from "./engine/config.js";
 
@@ -8,31 +8,36 @@ export interface IndexDescription {
   readonly metric: Metric;
   /** Undefined until the first vector determines it. */
   readonly dimension?: number;
-  /** Inverted lists that exist now: 1 until trained. */
+  /** Present number of inverted lists: 1 until trained. */
   readonly nLists: number;
-  /** Of the stored vectors of `ivfflat`. */
+  /** Precision of the stored vectors of `ivfflat`. */
   readonly precision?: Precision;
-  /** False if rows are never in second lists; else absent. */
+  /** False if rows are never assigned to second lists; otherwise absent. */
   readonly spilling?: boolean;
   readonly pqDim?: number;
   readonly pqBits?: number;
   readonly trained: boolean;
-  /** What training measured of recall; absent until trained. */
+  /** Recall measured by training; absent until trained. */
   readonly recallCurves?: readonly RecallCurve[];
-  /** Segments that hold the items now; compaction merges them. */
+  /** Number of segments; compaction merges them. */
   readonly segments: number;
-  /** What segments and model take in storage, in bytes. */
+  /** Stored bytes of segments and model. */
   readonly storedBytes: number;
-  /** What changes of this client replaced, in bytes, as long as it is stored for readers: see `retentionMs`. */
+  /**
+   * Bytes of replaced objects of this client that are still stored for readers: see `retentionMs`.
+   */
   readonly reclaimableBytes: number;
   readonly embeddingModel?: string;
-  /** Of the process that has the index open, all its indexes together. */
+  /** Memory of the process that has the index open, for all its indexes. */
   readonly memory: MemoryUse;
-  /** Why the last automatic training in that process failed. Absent if none has, or if a later training succeeded. */
+  /**
+   * Reason why the last automatic training of that process failed. Absent if none has, or if a
+   * later training succeeded.
+   */
   readonly trainingFailure?: string;
 }
 
-/** What queries for `topK` items without a filter scan for a recall. */
+/** The cost of recall for queries for `topK` items without a filter. */
 export interface RecallCurve {
   readonly topK: number;
   /** Ascending. */
@@ -41,22 +46,20 @@ export interface RecallCurve {
 
 export interface RecallPoint {
   readonly recall: number;
-  /** Lists that training measured it to take, at most: those that are unlikely to hold a neighbour are skipped. */
+  /** Most lists that a query scans for this recall; unlikely lists are skipped. */
   readonly nProbes: number;
 }
 
-/** `…Bytes` are bytes; what is counted, is counted since the client was created. */
+/** `…Bytes` are bytes; counts start with the client. */
 export interface MemoryUse {
-  /** The process, as the system sees it. */
+  /** Resident memory of the process. */
   readonly rssBytes: number;
-  /** In use in the memory of the kernels: opened codes, models, and what runs. */
+  /** Kernel memory in use: opened codes, models, running calls. */
   readonly kernelBytes: number;
-  /** Opened blocks of this client, and how much they may be. */
+  /** Decrypted data in this client's cache, and its limit. */
   readonly cacheBytes: number;
   readonly cacheBytesMax: number;
-  /**
-   * How often opened blocks were looked up, and how many of these lookups had to read from storage. A warm query may look none up.
-   */
+  /** Cache lookups, and how many of them had to read from storage. A warm query may need none. */
   readonly cacheLookups: number;
   readonly cacheMisses: number;
 }

@@ -1,6 +1,6 @@
 import { isDate, isMapOrSet } from "./value-kinds.js";
 
-/** What an object is that JSON would change, and what to give in its place. */
+/** Names an object that JSON would change, and its replacement. */
 export function instanceName(value: object): string {
   if (isDate(value)) return "a Date (give its toISOString(), or a number)";
   if (isMapOrSet(value)) return "a Map or Set (give an object or an array)";

@@ -1,19 +1,19 @@
-/** Changes of metadata, as callers of the embedded index and of the HTTP client say them. */
+/** Checks changes of metadata, embedded and over HTTP. */
 
 import { invalid, isArray, losslessJson, typeName } from "./check-input.js";
 import { itemChangeOptions } from "./method-options.js";
 import { takeOptions } from "./option-names.js";
 import type { ItemChange, Metadata } from "./vector-index.js";
 
-/** With every default filled in. */
+/** All defaults are filled in. */
 export interface CheckedChange {
-  /** Plain JSON values, not the caller's. */
+  /** A copy with plain JSON values. */
   readonly metadata: Metadata;
   readonly unset: readonly string[];
   readonly replace: boolean;
 }
 
-/** Throws `invalid_request` for what is no change, or contradicts itself. */
+/** Throws `invalid_request` for an invalid or contradictory change. */
 export function checkItemChange(change: ItemChange): CheckedChange {
   change = takeOptions(change, itemChangeOptions);
   const { metadata, unset, replace = false } = change;

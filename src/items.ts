@@ -1,11 +1,12 @@
-/** What callers store in an index and get back from it. */
+/** Items, as stored and as returned. */
 
 import type { Image, Keep } from "./embedding/image.js";
 import type { Highlight } from "./text/highlights.js";
 
 /**
- * A vector of `dimension` numbers, 1 to 8,192, each finite as float32. Unless the metric is `cosine`, its Euclidean norm is at
- * most 1e15. What goes beyond is refused with `invalid_request`, in items and in queries.
+ * A vector of `dimension` numbers, 1 to 8,192, each finite as float32. Unless the metric is
+ * `cosine`, its Euclidean norm is at most 1e15. Other vectors are refused with `invalid_request`,
+ * in items and queries.
  */
 export type Vector = readonly number[] | Float32Array;
 
@@ -13,30 +14,31 @@ export type Vector = readonly number[] | Float32Array;
 export type Metadata = Readonly<Record<string, unknown>>;
 
 /**
- * Metadata to store: an object of JSON values, of any type or interface of the caller's. What JSON would change, at any
- * depth, is `invalid_request`: dates, maps, sets and other instances of classes, NaN, bigints. Filters refuse the same.
+ * Metadata to store: an object of JSON values, of any type or interface. Values that JSON would
+ * change, at any depth, are `invalid_request`: dates, maps, sets and other class instances, NaN,
+ * bigints. Filters refuse the same.
  */
 export type MetadataInput =
   | Metadata
   | (object & { readonly [Symbol.iterator]?: never; readonly [Symbol.toPrimitive]?: never });
 
-/** What a caller stores. Only an index with an embedding model lets `vector` be left out. */
+/** An item to store. `vector` is optional in indexes with an embedding model. */
 export interface Item {
   /** 1 to 512 bytes of UTF-8. */
   readonly id: string;
   readonly vector?: Vector;
-  /** A text of at most 1 MiB of UTF-8, in which U+FFFD takes the place of a lone surrogate, or an image. */
+  /** A text of at most 1 MiB of UTF-8 (lone surrogates become U+FFFD), or an image. */
   readonly contents?: string | Image;
   /**
-   * What is stored as contents in place of an image: `true` the image itself, as a `data:` URL of at most 1 MiB; a text, such as
-   * its caption. Default `false`: nothing. Contents that are a text are always stored.
+   * Contents to store for an image: `true` the image itself, as a `data:` URL of at most 1 MiB; or
+   * a text, for example its caption. Default `false`: none. Text contents are always stored.
    */
   readonly keep?: Keep;
   /** At most 64 KiB of JSON. Default `{}`. */
   readonly metadata?: MetadataInput;
   /**
-   * From this moment on, a Date or milliseconds since 1970, the item is hidden from every call, by the clock of each process; the
-   * next compaction of its segment removes it. Default: never.
+   * Hides the item from every call from this time on, a Date or milliseconds since 1970, by the
+   * clock of each process; the next compaction of its segment removes it. Default: never.
    */
   readonly expiresAt?: Date | number | undefined;
 }
@@ -44,41 +46,47 @@ export interface Item {
 export type ItemField = "vector" | "decoded" | "contents" | "metadata";
 export type MatchField = "distance" | ItemField;
 
-/** What a query by words can include. */
+/** Fields that keyword queries can include. */
 export type WordField = "scores" | "highlights" | MatchField;
 
-/** The fields that `include` can name, besides `id`. */
+/** Fields that `include` can name, besides `id`. */
 interface Fields {
   /** Distance to the query under the index's metric, ascending. Estimated by a trained `ivf` or `ivfpq`. */
   readonly distance: number;
   /** Bit-equal to the float32 values that were stored. */
   readonly vector: Float32Array;
-  /** What the index's codes say of the vector: `vector` itself if the index keeps it whole, else an approximation. */
+  /**
+   * The vector decoded from the index's codes: exact if the index stores vectors, otherwise an
+   * approximation.
+   */
   readonly decoded: Float32Array;
   readonly contents: string;
-  /** `expiresAt` comes with them, if the item has one. */
+  /** Includes `expiresAt`, if the item has one. */
   readonly metadata: Metadata;
 }
 
-/** What comes with metadata. */
+/** Returned with metadata. */
 interface Expiry {
-  /** Of items that expire. */
+  /** For items that expire. */
   readonly expiresAt?: Date;
 }
 
 type ExpiryIf<F> = "metadata" extends F ? Expiry : unknown;
 
-/** Every item has these; contents may be missing. */
+/** Fields of every item; contents may be missing. */
 type Certain = "distance" | "vector" | "decoded" | "metadata";
 
-/** What names an item. */
+/** Identity of an item. */
 interface Name {
   readonly id: string;
-  /** If it is in one. */
+  /** Absent outside namespaces. */
   readonly namespace?: string;
 }
 
-/** `id` and the named fields; all fields, each perhaps missing, if the list of names is known at run time only. */
+/**
+ * `id` and the named fields; if the list of names is known only at run time, all fields, each
+ * optional.
+ */
 type Included<I extends readonly MatchField[], All extends MatchField> = I extends unknown
   ? number extends I["length"]
     ? Name & Expiry & Partial<Pick<Fields, All>>
@@ -88,13 +96,13 @@ type Included<I extends readonly MatchField[], All extends MatchField> = I exten
         Partial<Pick<Fields, Exclude<I[number], Certain>>>
   : never;
 
-/** What `get` returns: the id and the fields that `include` names. */
+/** A result of `get`: the id and the fields that `include` names. */
 export type StoredItem<I extends readonly ItemField[] = readonly ItemField[]> = Included<I, ItemField>;
 
-/** One neighbour: its id and the fields that `include` names. */
+/** A match: its id and the fields that `include` names. */
 export type Match<I extends readonly MatchField[] = readonly MatchField[]> = Included<I, MatchField>;
 
-/** What each side of a query by words and by meaning says of an item. Absent: that side did not find it. */
+/** The score of each side of a hybrid query. Absent: that side did not find the item. */
 export interface SideScores {
   /** BM25; larger is better. */
   readonly words?: number;
@@ -104,13 +112,13 @@ export interface SideScores {
 
 interface WordFields {
   readonly scores: SideScores;
-  /** Where `contents` have what the query asks for, in UTF-16 code units; absent without contents. */
+  /** Ranges of `contents` that match the query, in UTF-16 code units; absent without contents. */
   readonly highlights: readonly Highlight[];
 }
 
-/** A match by words: `id`, `score`, and the fields that `include` names. */
+/** A match of a keyword or hybrid query: `id`, `score`, and the fields that `include` names. */
 export type ScoredMatch<I extends readonly WordField[] = readonly WordField[]> = Name & {
-  /** Larger is better: the BM25 score, or the fused one of a query by words and by meaning. */
+  /** Larger is better: the BM25 score, or the fused one of a hybrid query. */
   readonly score: number;
 } & ExpiryIf<I[number]> &
   Pick<Fields, I[number] & Exclude<Certain, "distance">> &

@@ -1,4 +1,4 @@
-/** JSON that is held as text: parsed, it takes up to 20 times as much memory. */
+/** JSON kept as text: parsed, it takes up to 20 times as much memory. */
 
 import { invalid, losslessJson, typeName } from "./check-input.js";
 
@@ -10,7 +10,7 @@ export class JsonText {
   }
 }
 
-/** Metadata as they are now, whatever their owner does with the object later. Throws `invalid_request` for what is no object of JSON values. */
+/** Copies metadata as text. Throws `invalid_request` for anything but an object of JSON values. */
 export function takeJson(metadata: unknown, where: string): JsonText {
   if (metadata instanceof JsonText) return metadata;
   if (typeof metadata === "object" && metadata !== null && !Array.isArray(metadata)) {
@@ -19,7 +19,9 @@ export function takeJson(metadata: unknown, where: string): JsonText {
   throw invalid(`${where}: expected an object, got ${typeName(metadata)}`);
 }
 
-/** `value`: made by `JSON.parse`. Throws `invalid_request` for a number that it could only read as infinity. */
+/**
+ * `value` is a result of `JSON.parse`. Throws `invalid_request` for numbers that became infinite.
+ */
 export function parsedJson(value: object, where: string): JsonText {
   if (!hasFiniteNumbers(value)) throw invalid(`${where}: expected numbers within the range of float64`);
   return new JsonText(JSON.stringify(value));

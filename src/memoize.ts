@@ -1,6 +1,6 @@
-/** Keeps what was found out, as promises. */
+/** Caches promises by key. */
 
-/** What `find` gave for this key before. A failure is not kept. */
+/** Returns the cached promise, or calls `find`. A rejected promise is dropped. */
 export function memoize<T>(kept: Map<string, Promise<T>>, key: string, find: () => Promise<T>): Promise<T> {
   const known = kept.get(key);
   if (known !== undefined) return known;

@@ -1,4 +1,4 @@
-/** The options of every method of clients and indexes, embedded and behind HTTP. */
+/** Option names of every method of clients and indexes, embedded and over HTTP. */
 
 import { optionNames } from "./option-names.js";
 import type {
@@ -125,7 +125,7 @@ export const methodOptions = {
   describe: optionNames<CallOptions>("describe", { signal }),
 };
 
-/** What methods take besides options. */
+/** Arguments of methods besides options. */
 export const selectionOptions = optionNames<Selection>("delete", {
   ids: true,
   filter: true,

@@ -1,38 +1,39 @@
-/** Namespaces: parts of an index whose items can be erased together, for good. */
+/** Namespaces: parts of an index whose items can be erased permanently. */
 
 import type { CallOptions } from "./result-options.js";
 
 export interface NamespaceOption {
   /**
-   * The namespace that the call is about: a tenant, a person, a document; 1 to 512 bytes of UTF-8. Nothing of another namespace is
-   * read, found or changed. An item is identified by its namespace and its id, so the same id may be in two namespaces. Default:
-   * what is written is in no namespace, and what is read, searched or deleted may be in any or none.
+   * The namespace of the call, for example a tenant or a person; 1 to 512 bytes of UTF-8. The call
+   * neither reads, finds nor changes anything in other namespaces. A namespace and an id identify
+   * an item, so two namespaces may have the same id. Default: writes go to no namespace; reads,
+   * searches and deletes cover all items, in namespaces or not.
    */
   readonly namespace?: string | undefined;
 }
 
-/** What was erased, and when. */
+/** A completed erasure. */
 export interface Erasure {
   readonly namespace: string;
-  /** By the clock of the process that erased it. */
+  /** By the clock of the erasing process. */
   readonly erasedAt: Date;
-  /** Stored rows, with those of items that had been replaced or deleted. 0 if there was nothing, or not any more. */
+  /** Stored rows, including replaced and deleted items. 0 if there were none. */
   readonly rows: number;
-  /** Of the first state of the index without them. */
+  /** Version of the first state of the index without them. */
   readonly version: number;
 }
 
 export interface ErasureReceipt extends Erasure {
-  /** All of that, signed with the key that signs commits: see `Namespaces.readReceipt`. */
+  /** The same, signed by the key that signs commits: see `Namespaces.readReceipt`. */
   readonly receipt: string;
 }
 
 export interface Namespaces {
-  /** The names of the namespaces that have items, in the order of string comparison. */
+  /** Names of the namespaces that have items, in string order. */
   list(options?: CallOptions): Promise<string[]>;
   /**
-   * What a receipt of `erase` says. Any key of the index will do. Throws `invalid_request` unless a writer of this index signed it, under
-   * keys that are still in use.
+   * Reads a receipt of `erase`, with any key of the index. Throws `invalid_request` unless a writer
+   * of this index signed it, under keys in use.
    */
   readReceipt(receipt: string, options?: CallOptions): Promise<Erasure>;
 }

@@ -1,8 +1,9 @@
 /**
- * Which options a method takes. One that it does not take is refused and never ignored: an ignored filter shows what it
- * was meant to hide. Each table holds to a type, so that it does not compile with an option too few or too many.
+ * Tables of option names. Unknown options are refused: an ignored filter would return items that
+ * the caller meant to exclude. Each table is typed by its options, so that a missing or additional
+ * name does not compile.
  *
- * Nothing of Node.js is used.
+ * Uses no Node.js modules.
  */
 
 import { invalid, typeName } from "./check-input.js";
@@ -11,16 +12,19 @@ import { invalid, typeName } from "./check-input.js";
 type NameOf<T> = T extends unknown ? keyof T & string : never;
 
 export interface OptionNames {
-  /** What takes the options, as messages call it. */
+  /** The method's name in messages. */
   readonly where: string;
   readonly names: ReadonlySet<string>;
-  /** Of objects among the options, such as `indexConfig.dimension`: where an unknown name may belong. */
+  /**
+   * Options of nested objects, for example `indexConfig.dimension`, as suggestions for unknown
+   * names.
+   */
   readonly innerNames: readonly string[];
-  /** Every option, as one that is not given. */
+  /** Every option, set to undefined. */
   readonly absent: Readonly<Record<string, undefined>>;
 }
 
-/** The options of `T`: all of them, and no others. `inner`: those of an object among them. */
+/** Exactly the options of `T`. `inner`: those of a nested object. */
 export function optionNames<T>(
   where: string,
   table: Readonly<Record<NameOf<T>, true>>,
@@ -33,10 +37,10 @@ export function optionNames<T>(
 }
 
 /**
- * A copy of the options, in which one that is not given is undefined. Throws `invalid_request` unless `options` is an object whose keys are
- * all among the names. `at`: where it is.
+ * Copies the options; absent ones are undefined. Throws `invalid_request` unless `options` is an
+ * object with known keys. `at` is its place.
  *
- * Whatever a call needs later, it takes from the copy: callers may change their object when the call has returned.
+ * Calls read only the copy: callers may change their object after the call has returned.
  */
 export function takeOptions<T extends object>(options: T, known: OptionNames, at = known.where): T {
   checkObject(options, at);
@@ -47,7 +51,7 @@ export function takeOptions<T extends object>(options: T, known: OptionNames, at
   return taken as T;
 }
 
-/** Whether a caller gave this option, among those of an object of any kind. */
+/** Whether a caller gave this option, for an object of any kind. */
 export function hasOption(options: unknown, name: string): boolean {
   return (
     typeof options === "object" && options !== null && name in options && !isOfEveryObject(options, name)
@@ -55,9 +59,9 @@ export function hasOption(options: unknown, name: string): boolean {
 }
 
 /**
- * Whether `options` has this property from `Object.prototype` alone, of any realm: then somebody polluted that, and it is none of the
- * caller's. Options may come from other prototypes: an instance of a class may have them as accessors, and a proxy may answer for those that
- * it does not list.
+ * Whether `options` has this property only from a polluted `Object.prototype`, of any realm. Other
+ * prototypes are allowed: a class may have options as accessors, and a proxy may answer for
+ * unlisted ones.
  */
 function isOfEveryObject(options: object, name: string): boolean {
   for (let owner = options; ;) {
@@ -69,29 +73,29 @@ function isOfEveryObject(options: object, name: string): boolean {
   }
 }
 
-/** Throws `invalid_request` unless `options` is an object, and not an array. */
+/** Throws `invalid_request` for anything but an object that is no array. */
 export function checkObject(options: unknown, at: string): asserts options is object {
   if (typeof options === "object" && options !== null && !Array.isArray(options)) return;
   throw invalid(`${at}: expected an object, got ${typeName(options)}`);
 }
 
-/** Throws `invalid_request` unless `name` is among the names. */
+/** Throws `invalid_request` for an unknown name. */
 export function checkName(name: string, { names, innerNames }: OptionNames, at: string): void {
   if (!names.has(name)) throw invalid(`${at}: ${unknownName(name, [...names], innerNames)}`);
 }
 
-/** What is said of a name that is none of the known ones: which of them or of the inner ones is nearest, and all known ones. */
+/** Message for an unknown option name, with the closest known one. */
 export function unknownName(
   name: string,
   known: readonly string[],
   innerNames: readonly string[] = [],
 ): string {
-  // Longer words, and words with other characters, may be a key or a URL in the wrong place.
+  // Other words may be a misplaced key or URL.
   const shown = /^[\w$]{1,40}$/.test(name) ? `"${name}"` : "another name";
   return `unknown property ${shown}; did you mean "${nearest(name, [...known, ...innerNames])}"? Expected ${known.join(", ")}`;
 }
 
-/** The known name that needs the fewest edits, disregarding case and underscores; of several, the first. */
+/** The known name with the fewest edits, ignoring case and underscores; ties by order. */
 function nearest(name: string, known: readonly string[]): string {
   const wanted = fold(name.slice(0, 40));
   const distances = known.map((candidate) => editDistance(wanted, fold(lastPart(candidate))));
@@ -106,7 +110,7 @@ function fold(name: string): string {
   return name.replaceAll("_", "").toLowerCase();
 }
 
-/** Insertions, deletions and substitutions from `a` to `b` (Levenshtein). */
+/** Levenshtein distance. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 0; i < a.length; i++) {

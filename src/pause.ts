@@ -1,9 +1,9 @@
-/** Pauses before what failed is tried again. Nothing of Node.js is used. */
+/** Pauses between retries. Uses no Node.js modules. */
 
 import { whenAborted } from "./when-aborted.js";
 import { timers } from "./real-timers.js";
 
-/** Resolves after the time; rejects with the signal's reason as soon as it aborts. */
+/** Resolves after the time; rejects with the signal's reason on abort. */
 export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
@@ -19,8 +19,9 @@ export function pause(ms: number, signal: AbortSignal | undefined): Promise<void
 }
 
 /**
- * A random time up to `firstMs`, doubled per failed attempt after the first, up to `maxMs`: exponential backoff with full
- * jitter (Brooker, "Exponential Backoff And Jitter", 2015). `failed`: attempts before the one that failed last.
+ * A random time up to `firstMs`, doubled per earlier failure, up to `maxMs`: exponential backoff
+ * with full jitter (Brooker, "Exponential Backoff And Jitter", 2015). `failed`: failures before the
+ * last one.
  */
 export function backoffMs(failed: number, firstMs: number, maxMs: number): number {
   return Math.random() * Math.min(maxMs, firstMs * 2 ** failed);

@@ -1,8 +1,8 @@
 /**
- * The packages that only some features need: optional peers, loaded when such a feature is first used.
+ * Optional peer packages, loaded when a feature first needs them.
  *
- * Each `import()` stands directly inside a `try`, where the package is used: a bundler then accepts that the package is not
- * installed. Such a call passes what it caught to `peerFailure`.
+ * Each `import()` is directly inside a `try` where the package is used, so that bundlers accept its
+ * absence. The `catch` passes the error to `peerFailure`.
  */
 
 import { SealdexError } from "./errors.js";
@@ -10,15 +10,15 @@ import { isError } from "./value-kinds.js";
 
 export interface PeerPackage {
   readonly name: string;
-  /** The versions that work, as npm writes them. */
+  /** Supported versions, as npm writes them. */
   readonly range: string;
-  /** What needs the package, for messages. */
+  /** The feature that needs the package, for messages. */
   readonly feature: string;
-  /** Exports that are classes or functions. */
+  /** Required exports that are classes or functions. */
   readonly exports: readonly string[];
 }
 
-/** The error to throw when importing the package failed: `not_supported`, with the command to run and the reason. */
+/** The error for a failed import: `not_supported`, with the command to run and the reason. */
 export function peerFailure(cause: unknown, peer: PeerPackage): SealdexError {
   if (cause instanceof SealdexError) return cause;
   const received = isMissing(cause, peer.name)
@@ -28,8 +28,9 @@ export function peerFailure(cause: unknown, peer: PeerPackage): SealdexError {
 }
 
 /**
- * The package itself. Throws `not_supported` unless it exports what is needed, as another major version of it may not.
- * `module`: what `import()` gave. Of CommonJS some bundlers show the default export alone, which then has the others.
+ * Returns the package. Throws `not_supported` if an export is missing, as in another major version.
+ * `module` is the result of `import()`; for CommonJS, some bundlers give only a default export,
+ * which then has the others.
  */
 export function checkPeer<T extends object>(module: T, peer: PeerPackage): T {
   const { default: whole } = module as { readonly default?: unknown };
@@ -56,18 +57,21 @@ function notSupported(
   );
 }
 
-/** A code if there is one: messages with a code name files of this machine. */
+/** Prefers codes: messages with a code contain local paths. */
 function reasonOf(error: unknown): string {
   if (!isError(error)) return String(error);
   return typeof error.code === "string" ? error.code : error.message;
 }
 
-/** As import(), require() and the bundlers report it. A package that is installed and lacks one of its own is another matter. */
+/**
+ * As import(), require() and bundlers report it. A package that lacks a dependency of its own is
+ * another problem.
+ */
 function isMissing(error: unknown, name: string): boolean {
   if (typeof error !== "object" || error === null) return false;
   const { code, message } = error as { code?: unknown; message?: unknown };
   const text = String(message);
-  // ncc's bundles of ES modules ask a `require` that is not there for what was not installed.
+  // Bundles of ES modules by ncc call a missing `require` for absent packages.
   if (text === "require is not defined") return true;
   const isNamed = text.includes(`'${name}'`) || text.includes(`"${name}"`);
   return isNamed && (/MODULE_NOT_FOUND/.test(String(code)) || /^(Cannot find|Could not resolve)/.test(text));

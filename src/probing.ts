@@ -1,34 +1,38 @@
-/** How much of a trained index a query scans. Nothing of Node.js is used. */
+/** Options for how much of a trained index a query scans. Uses no Node.js modules. */
 
 import { invalid, typeName } from "./check-input.js";
 
-/** The share of the nearest items that a query is to find, from 0.8 to 0.999; `"exact"`: all of them. */
+/** Share of the nearest items that a query should find, from 0.8 to 0.999, or `"exact"`. */
 export type DeclaredRecall = number | "exact";
 
 export interface ProbingOptions {
   /**
-   * The recall that the query needs, in place of `nProbes` and `greedy`: the index scans what training measured that to take, for this
-   * `topK` and filter. A trained `ivf` or `ivfpq` compares codes: there it is relative to the recall of a scan of all codes.
+   * Recall of the query; excludes `nProbes` and `greedy`. The index scans as much as training
+   * measured to be necessary for this `topK` and filter. A trained `ivf` or `ivfpq` compares codes,
+   * so recall is relative to a scan of all codes.
    */
   readonly recall?: DeclaredRecall | undefined;
   /**
-   * Inverted lists of a trained index to probe, at most: lists that are unlikely to hold a neighbour are skipped. With a filter, those that have
-   * a match count. Default 1, as in the specification: the fastest, and it finds least. 0 probes as many lists as training found to be needed for 95 %
-   * recall, for this `topK` and filter.
+   * Maximum number of inverted lists to scan in a trained index; unlikely lists are skipped.
+   * With a filter, lists with a match count.
+   * Default 1, as in the specification: fastest, but with the lowest recall. 0 picks the number for
+   * 95 % recall, for this `topK` and filter.
    */
-  readonly nProbes?: number;
-  /** Goes on past `nProbes` while an unprobed list could still hold a closer item. Default false. */
-  readonly greedy?: boolean;
+  readonly nProbes?: number | undefined;
+  /**
+   * Continues after `nProbes` while an unscanned list could contain a closer item. Default false.
+   */
+  readonly greedy?: boolean | undefined;
 }
 
 const recallMin = 0.8;
 const recallMax = 0.999;
 
-/** Throws `invalid_request` unless the recall, if one is declared, is within its range and stands alone. */
+/** Throws `invalid_request` for a recall out of range, or combined with other options. */
 export function checkRecall({ recall, nProbes, greedy }: ProbingOptions): void {
   if (recall === undefined) return;
   if (nProbes !== undefined || greedy !== undefined) {
-    throw invalid("recall: cannot be combined with nProbes or greedy");
+    throw invalid("recall: cannot be combined with a number of probes or greedy");
   }
   if (recall === "exact" || (typeof recall === "number" && recall >= recallMin && recall <= recallMax))
     return;
@@ -36,7 +40,7 @@ export function checkRecall({ recall, nProbes, greedy }: ProbingOptions): void {
   throw invalid(`recall: expected a number from ${recallMin} to ${recallMax}, or "exact", got ${received}`);
 }
 
-/** Of the queries of a store: as its options say, by default as the index chooses. */
+/** Options of a store's queries. Default: the index chooses. */
 export function storeProbing(options: ProbingOptions): ProbingOptions {
   checkRecall(options);
   const { recall, nProbes = 0, greedy = false } = options;

@@ -1,6 +1,6 @@
 /**
- * Gives an index another embedding model: what it holds is stored once more, in an index of its own, under vectors of the
- * other model. The old index serves meanwhile, and is the caller's to delete.
+ * Moves an index to another embedding model: its contents are stored again in a second index, under
+ * vectors of the new model. The old index remains in use, and the caller deletes it.
  */
 
 import { optionNames, takeOptions } from "./option-names.js";
@@ -8,16 +8,16 @@ import { namespaceBatches } from "./transfer/namespace-batches.js";
 import type { CallOptions, Item, NamespaceOption, VectorIndex } from "./vector-index.js";
 
 export interface ReembedOptions extends CallOptions {
-  /** Read; not changed. */
+  /** Only read. */
   readonly from: VectorIndex;
-  /** An index with an embedding model. Items that it has already are left as they are. */
+  /** An index with an embedding model. Items that it already has are skipped. */
   readonly to: VectorIndex;
   /** Called after each batch. */
   readonly onProgress?: (progress: ReembedProgress) => void;
 }
 
 export interface ReembedProgress {
-  /** Items looked at so far, in the order of their ids. */
+  /** Items processed so far, in the order of their ids. */
   readonly done: number;
   readonly total: number;
 }
@@ -32,9 +32,10 @@ const options = optionNames<ReembedOptions>("reembed", {
 });
 
 /**
- * Stores the contents and metadata of every item of `from` in `to`, which embeds the contents, in the same namespace and with the same
- * expiry. Items without contents keep their vector. Returns how many it stored. After a failure or an abort the same call continues. Writes to `from` that
- * come while it runs may be missed: call it again when they have ended, and mind that it does not renew items.
+ * Stores the contents and metadata of every item of `from` in `to`, which embeds the contents, with
+ * the same namespace and expiry. Items without contents keep their vector. Returns the number of
+ * stored items. After a failure or an abort, repeat the call to resume. Concurrent writes to `from`
+ * may be missed: call it again when they have ended; existing items are not updated.
  */
 export async function reembed(request: ReembedOptions): Promise<number> {
   request = takeOptions(request, options);

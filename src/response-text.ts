@@ -1,13 +1,16 @@
-/** Texts of HTTP answers, of which no more is read than they may have. */
+/** Reads HTTP responses of limited length. */
 
 import { SealdexError } from "./errors.js";
 
-/** The body, decompressed, as UTF-8. Throws `too_large`, naming `what`, for a longer one, and what reading throws. */
+/**
+ * Returns the body, decompressed, as UTF-8. Throws `too_large` for a longer one, and the stream's
+ * errors.
+ */
 export async function responseText(response: Response, bytesMax: number, what: string): Promise<string> {
   const utf8 = new TextDecoder();
   const parts: string[] = [];
   let bytes = 0;
-  // Not every browser can iterate over a stream.
+  // Some browsers cannot iterate over a stream.
   const reader = response.body?.getReader();
   for (let chunk = await reader?.read(); chunk?.value !== undefined; chunk = await reader?.read()) {
     bytes += chunk.value.length;

@@ -1,4 +1,4 @@
-/** What the service asks of an embedded index, beside what callers of the library may: internal. */
+/** The internal interface of embedded indexes for the service. */
 
 import type {
   GetOptions,
@@ -15,21 +15,21 @@ import type {
   WordQuery,
 } from "./vector-index.js";
 
-/** What the results of a call may take, and their form. */
+/** Limits and form of a call's results. */
 export interface ResultSettings {
   /**
-   * Called before some of the results are made, with the bytes that these take in memory. The call waits for what it
-   * returns, and rejects with what it throws.
+   * Called with the bytes of results before they are created. The call awaits the returned promise,
+   * and rejects if it rejects.
    */
   readonly reserveBytes?: ((bytes: number) => Promise<void> | void) | undefined;
-  /** Metadata as the JSON text that is stored, to be passed on: see `RawMetadata`. */
+  /** Returns metadata as stored JSON text: see `RawMetadata`. */
   readonly rawMetadata: boolean;
 }
 
-/** Of calls of the library. */
+/** For calls of the library. */
 export const plainResults: ResultSettings = { reserveBytes: undefined, rawMetadata: false };
 
-/** Replaces `metadata` of an item if `rawMetadata` is set. */
+/** Replaces `metadata` if `rawMetadata` is set. */
 export interface RawMetadata {
   readonly metadataJson?: string;
 }
@@ -43,7 +43,7 @@ export interface ServedIndex extends Omit<VectorIndex, "query" | "get" | "listId
   listItems(options: ListItemsOptions, results: ResultSettings): Promise<ItemPage>;
 }
 
-/** `index`: of an embedded client of this package. */
+/** `index` must belong to an embedded client of this package. */
 export function served(index: VectorIndex): ServedIndex {
   return index as ServedIndex;
 }

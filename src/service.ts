@@ -1,6 +1,6 @@
 /**
- * `sealdex/wire`, for Sealdex's own service: internal, and changed without notice. The JSON of the HTTP interface, and what
- * the service shares with the library.
+ * `sealdex/wire`, for Sealdex's own service: internal, may change without notice. The JSON of the
+ * HTTP interface, and code that the service shares with the library.
  */
 
 export * from "./wire.js";

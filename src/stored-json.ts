@@ -1,26 +1,25 @@
 /**
- * Shapes of stored JSON texts, checked once, where a text is opened. What is authentic need not be well-formed: whoever holds a key of an
- * index can seal anything under it.
+ * Checks the shape of stored JSON once, when it is opened. Authentic texts may be malformed:
+ * whoever holds a key of an index can seal anything under it.
  */
 
 import { SealdexError } from "./errors.js";
 
-/** Returns the value if it is one of these; throws `Misfit` otherwise. */
+/** Returns the value, or throws `Misfit`. */
 export type Check<T> = (value: unknown) => T;
 
-/** The checks of an object's members. */
 export type Shape<T> = { readonly [K in keyof Required<T>]: Check<T[K]> };
 
-/** The largest count of anything: sums of some counts are still integers. */
+/** Limit of all counts, so that sums of some counts are still safe integers. */
 export const countMax = 2 ** 48;
-/** The last moment that a date can have, in milliseconds since 1970. */
+/** The last time of a Date, in milliseconds since 1970. */
 export const timeMax = 8.64e15;
 
-/** Something that is not what was expected, in the member `path` of the text. */
+/** A value with the wrong shape, in the member `path` of the text. */
 export class Misfit extends Error {
   readonly path: string;
 
-  /** `expected`: and what was received. It repeats no text. */
+  /** `expected` includes the received type and repeats no text. */
   constructor(expected: string, path = "") {
     super(expected);
     this.path = path;
@@ -32,12 +31,12 @@ function misfit(expected: string, received: unknown): Misfit {
   return new Misfit(`${expected}, got ${isNamed ? received : typeof received}`);
 }
 
-/** Throws `corrupt` unless `isSo`. `field`: of what is stored. */
+/** Throws `corrupt` unless `isSo`. `field` names the stored field. */
 export function expectStored(isSo: boolean, field: string, expected: string): asserts isSo {
   if (!isSo) throw new SealdexError("corrupt", `${field}: expected ${expected}`);
 }
 
-/** The value of a JSON text in UTF-8. Throws `corrupt` unless it is one that `check` accepts. `object`: what the text is, for messages. */
+/** Parses and checks JSON in UTF-8. Throws `corrupt`. `object` names the text in messages. */
 export function parseStored<T>(json: Uint8Array, object: string, check: Check<T>): T {
   let value: unknown;
   try {
@@ -49,7 +48,7 @@ export function parseStored<T>(json: Uint8Array, object: string, check: Check<T>
   return checkStored(object, () => check(value));
 }
 
-/** What `check` returns. Throws `corrupt` where it throws `Misfit`. */
+/** Turns a `Misfit` of `check` into `corrupt`. */
 export function checkStored<T>(object: string, check: () => T): T {
   try {
     return check();
@@ -80,7 +79,7 @@ export const flag: Check<boolean> = (value) => {
   throw misfit("a boolean", value);
 };
 
-/** A text of at most `unitsMax` UTF-16 code units. */
+/** A string of at most `unitsMax` UTF-16 code units. */
 export function textUpTo(unitsMax = Infinity): Check<string> {
   return (value) => {
     if (typeof value === "string" && value.length <= unitsMax) return value;
@@ -141,7 +140,7 @@ export function listOf<T>(check: Check<T>, min = 0, max = Infinity): Check<T[]> 
   };
 }
 
-/** An array with these elements. */
+/** An array with exactly these elements. */
 export function tuple<T extends readonly unknown[]>(
   ...checks: {
     readonly [I in keyof T]: Check<T[I]>;
@@ -154,12 +153,12 @@ export function tuple<T extends readonly unknown[]>(
   };
 }
 
-/** An object with these members and no others; members that are absent stay absent. */
+/** An object with these members and no others, not even inherited ones; absent members stay absent. */
 export function record<T>(shape: Shape<T>): Check<T> {
   const names = Object.keys(shape) as (keyof T & string)[];
   return (value) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) throw misfit("an object", value);
-    const checked: Partial<T> = {};
+    const checked = Object.create(null) as Partial<T>;
     let left = Object.keys(value).length;
     for (const name of names) {
       const isPresent = Object.hasOwn(value, name);
@@ -188,7 +187,7 @@ export function columns<T>(shape: Shape<T>): Check<T[]> {
     const [length = 0] = lengths;
     if (lengths.size > 1) throw new Misfit("lists of one length");
     return Array.from({ length }, (_, i) => {
-      const checked: Partial<T> = {};
+      const checked = Object.create(null) as Partial<T>;
       for (const name of names) {
         const member = within(`.${name}[${i}]`, () => shape[name](values[name]?.[i] ?? undefined));
         if (member !== undefined) checked[name] = member;

@@ -1,9 +1,10 @@
 /**
- * What values are, whichever realm made them: in a vm context, such as Jest and Vitest give each test, a `Date` of the test, or an error
- * of Node.js, is no instance of the class of that name here. Nothing of Node.js is used.
+ * Type checks across realms: in a vm context, as Jest and Vitest use for tests, a `Date` of the
+ * test or an error of Node.js is no instance of the class of that name here. Uses no Node.js
+ * modules.
  */
 
-/** Whether it is a Uint8Array, such as a Buffer. */
+/** Includes Buffers. */
 export function isBytes(value: unknown): value is Uint8Array {
   return ArrayBuffer.isView(value) && tagOf(value) === "Uint8Array";
 }
@@ -29,7 +30,7 @@ export function isMapOrSet(value: unknown): boolean {
   return ["Map", "Set"].includes(tagOf(value));
 }
 
-/** Whether it is an error, of which the code may be of any type. */
+/** The type of the error's code is unknown. */
 export function isError(value: unknown): value is Error & { readonly code?: unknown } {
   return isObject(value) && typeof value.message === "string" && typeof value.name === "string";
 }
@@ -39,7 +40,6 @@ export function isAbortSignal(value: unknown): value is AbortSignal {
   return typeof value.addEventListener === "function" && typeof value.throwIfAborted === "function";
 }
 
-/** Tells a promise from a result that is there already. */
 export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
   return isObject(value) && typeof value.then === "function";
 }
@@ -51,3 +51,11 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 function tagOf(value: unknown): string {
   return Object.prototype.toString.call(value).slice("[object ".length, -1);
 }
+
+/** A copy with the object's own members and no others: where it has none, a polluted `Object.prototype` has none for it. */
+export function own<T extends object>(members: T): T {
+  return Object.assign(Object.create(null) as T, members);
+}
+
+/** Options of which none is given. */
+export const none: object = Object.freeze(own({}));

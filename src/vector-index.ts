@@ -1,7 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /**
- * The central nouns: what a caller can do with a client and with one index, wherever it runs. Two
- * implementations exist: the embedded index (`encrypted-index/`) and the one behind HTTP (`client/`).
+ * The interfaces of clients and indexes, which the embedded index (`encrypted-index/`) and the HTTP
+ * client (`client/`) implement.
  */
 
 import type { CreateIndexOptions, IndexKey, LoadIndexOptions, OpenIndexOptions } from "./client-options.js";
@@ -57,15 +57,15 @@ export type * from "./write-options.js";
 /** `I`: the fields of a match, inferred from `include`. */
 export interface QueryOptions<I extends readonly MatchField[] = readonly MatchField[]>
   extends CallOptions, ProbingOptions, NamespaceOption {
-  /** Neighbours to return, 0 to 10,000. Default 100. */
+  /** Matches to return, 0 to 10,000. Default 100. */
   readonly topK?: number;
-  /** Only items whose metadata match are considered. */
+  /** Searches only items whose metadata match. */
   readonly filter?: Filter | undefined;
   /** The specification's name of `filter`. Giving both is an error. */
   readonly filters?: Filter | undefined;
   /**
-   * Fields of each match besides `id`. Default `["distance"]`; `[]` gives ids alone. `vector` is `not_supported` by a trained
-   * `ivf` or `ivfpq`, which keep codes: ask for `decoded`.
+   * Fields of each match besides `id`. Default `["distance"]`; `[]` returns ids only. A trained
+   * `ivf` or `ivfpq` stores no vectors: use `decoded`, since `vector` is `not_supported`.
    */
   readonly include?: I;
 }
@@ -79,7 +79,7 @@ export interface SingleQuery<
   readonly queryText?: never;
 }
 export interface TextQuery<I extends readonly MatchField[] = readonly MatchField[]> extends QueryOptions<I> {
-  /** A text, or an image if the index's embedding model knows images. */
+  /** A text, or an image if the index's embedding model embeds images. */
   readonly queryContents: string | Image;
   readonly queryVector?: never;
   readonly queryVectors?: never;
@@ -89,32 +89,39 @@ export interface TextQuery<I extends readonly MatchField[] = readonly MatchField
 export interface RankedQuery<I extends readonly MatchField[] = readonly MatchField[]> extends TextQuery<I> {
   readonly queryContents: string;
   /**
-   * Scores the contents of the nearest items, 4 * `topK` of them. Matches are ordered by score; items without
-   * contents are left out.
+   * Scores the contents of the 4 * `topK` nearest items. Matches are ordered by score; items
+   * without contents are dropped.
    */
   readonly rerank: RerankInput;
 }
 
-/** A search by words, or by words and meaning if a vector or contents are given too. Only of an index with a `textIndex`. */
+/**
+ * A keyword search, or a hybrid one with a vector or contents. Requires an index with a
+ * `textIndex`.
+ */
 export interface WordQuery<I extends readonly WordField[] = readonly WordField[]> extends Omit<
   QueryOptions,
   "include"
 > {
   /**
-   * Words, of which an item has one at least, ranked by BM25. `"a phrase"` and `+required` must be there, `-excluded` must not,
-   * and `prefix*` stands for all words that begin so. No text is an error.
+   * Keywords, ranked by BM25; matches have at least one. `"a phrase"` and `+required` must be
+   * present, `-excluded` must not, and `prefix*` stands for all words with this beginning. No text
+   * is an error.
    */
   readonly queryText: string;
   readonly queryVector?: Vector;
   readonly queryContents?: string | Image;
   readonly queryVectors?: never;
-  /** How what words found and what vectors found become one list. Default `{ method: "automatic" }`. */
+  /** How to fuse the results of keyword and vector search. Default `{ method: "automatic" }`. */
   readonly fusion?: Fusion;
-  /** Fields of each match besides `id` and `score`. Default `["distance"]`, of those that the vector found. */
+  /**
+   * Fields of each match besides `id` and `score`. Default `["distance"]`, for matches of the
+   * vector search.
+   */
   readonly include?: I;
 }
 
-/** A match and its score, larger is better; that of a cross-encoder is from 0 to 1. */
+/** A match and its score, larger is better; a cross-encoder's is from 0 to 1. */
 export type RankedMatch<I extends readonly MatchField[] = readonly MatchField[]> = Match<I> & {
   readonly score: number;
 };
@@ -127,40 +134,49 @@ export interface BatchQuery<I extends readonly MatchField[] = readonly MatchFiel
   readonly queryText?: never;
 }
 
-/** What `query` includes unless told otherwise. */
+/** The default of `include`. */
 export type DefaultInclude = readonly ["distance"];
 
 export interface GetOptions<I extends readonly ItemField[] = readonly ItemField[]>
   extends CallOptions, NamespaceOption {
-  /** Default: all but `decoded`, and `vector` only if the index keeps vectors. */
+  /** Default: all but `decoded`, and `vector` only if the index stores vectors. */
   readonly include?: I | undefined;
 }
 
 /**
- * What to delete: the items with these ids; those whose metadata match a filter, which must not be one that matches
- * everything; those of the ids that match as of the moment of the deletion; or all items.
+ * Items to delete: those with these ids; those that match a filter, which must not match
+ * everything; the ids that match when the deletion commits; or all items.
  */
 export type Selection =
   | { readonly ids: readonly string[]; readonly filter?: Filter | undefined; readonly deleteAll?: never }
   | { readonly filter: Filter; readonly ids?: never; readonly deleteAll?: never }
   | { readonly deleteAll: true; readonly ids?: never; readonly filter?: never };
 
-/** What a training has done. The phases run in this order; `done` grows to `total`, and both restart with each phase. */
+/**
+ * Progress of a training. The phases run in this order; `done` grows to `total`, and both restart
+ * with each phase.
+ */
 export interface TrainingProgress {
-  /** `sample` and `store` count items, `cluster` comparisons of two vectors, of which there may be fewer than foreseen. */
+  /**
+   * `sample` and `store` count items, `cluster` counts comparisons of two vectors, and may end
+   * early.
+   */
   readonly phase: "sample" | "cluster" | "store";
   readonly done: number;
   readonly total: number;
 }
 
-/** A training learns from the items that are in no namespace, so that what it learned says nothing of what is erased later. */
+/**
+ * Training samples only items outside namespaces, so that the model reveals nothing about erased
+ * items.
+ */
 export interface TrainOptions extends CallOptions {
   /**
-   * Inverted lists, at most one per item of the sample, of which zero vectors under `cosine` are no part. Default: the index's
-   * number, as far as the items support it.
+   * Inverted lists, at most one per sampled item (without zero vectors under `cosine`). Default:
+   * the index's number, or fewer if there are few items.
    */
   readonly nLists?: number;
-  /** Called now and then, at most every few milliseconds. Embedded indexes only: `not_supported` over HTTP. */
+  /** Called every few milliseconds. Embedded indexes only: `not_supported` over HTTP. */
   readonly onProgress?: (progress: TrainingProgress) => void;
 }
 
@@ -177,26 +193,27 @@ export interface TrainOptions extends CallOptions {
  */
 export interface VectorIndex {
   readonly indexName: string;
-  /** The keys that open the index: of its owner, and of people and services that the owner gives access. */
+  /** Keys that open the index: the owner's, and those of people and services with access. */
   readonly wraps: Wraps;
-  /** Parts of the index whose items can be erased together, for good; see `erase`. */
+  /** Parts of the index whose items can be erased permanently; see `erase`. */
   readonly namespaces: Namespaces;
   /**
-   * Stores the items, replacing those with the same id; of equal ids in one call the last wins. Throws
-   * `dimension_mismatch` for a vector of another length than the index's, over HTTP `too_large` for a `deleteFilter` with more
-   * items than one request holds.
+   * Stores the items, replacing those with the same id; of equal ids in one call the last wins.
+   * Throws `dimension_mismatch` for a vector of the wrong length, and over HTTP `too_large` for a
+   * `deleteFilter` with more items than fit one request.
    */
   upsert(items: readonly Item[], options?: UpsertOptions): Promise<UpsertResult>;
   /**
-   * Changes the metadata of items, in one commit; their vectors and contents stay. Unknown ids are ignored. An item that
-   * somebody else replaces or deletes meanwhile stays as that left it, or is changed as it is then: nothing old comes back.
+   * Changes the metadata of items in one commit, without their vectors and contents. Unknown ids
+   * are ignored. An item that is replaced or deleted concurrently is changed in its newest state or
+   * not at all: nothing old comes back.
    */
   update(selection: UpdateSelection, change: ItemChange, options?: ChangeOptions): Promise<UpdateResult>;
   /**
-   * The nearest items, ascending by distance: one list for one query, a list of lists for a batch. With `queryText`, the items
-   * of greatest score. Throws
-   * `dimension_mismatch` for a vector of another length than the index's, `not_supported` if `include` names `vector` and
-   * the index keeps codes alone.
+   * The nearest items, ascending by distance: one list for one query, a list of lists for a batch.
+   * With `queryText`, the items with the greatest score. Throws `dimension_mismatch` for a vector
+   * of the wrong length, and `not_supported` if `include` names `vector` and the index stores only
+   * codes.
    */
   query<const I extends readonly WordField[] = DefaultInclude>(
     query: WordQuery<I>,
@@ -212,30 +229,30 @@ export interface VectorIndex {
     query: SingleQuery<I> | TextQuery<I> | BatchQuery<I>,
   ): Promise<Match<I>[] | Match<I>[][]>;
   /**
-   * The items with these ids, in the order asked for; unknown ids are left out. Throws `not_supported` if `include` names
-   * `vector` and the index keeps codes alone.
+   * The items with these ids, in this order; unknown ids are skipped. Throws `not_supported` if
+   * `include` names `vector` and the index stores only codes.
    */
   get<const I extends readonly ItemField[] = readonly ItemField[]>(
     ids: readonly string[],
     options?: GetOptions<I>,
   ): Promise<StoredItem<I>[]>;
-  /** Deletes by id (unknown ids are fine), by filter, or everything. */
+  /** Deletes by id (unknown ids are ignored), by filter, or everything. */
   delete(selection: Selection, options?: ChangeOptions): Promise<void>;
-  /** Live ids in the order of string comparison, at most `limit` of those after `after`. Default: all. */
+  /** Ids in string order, at most `limit` after `after`. Default: all. */
   listIds(options?: ListIdsOptions): Promise<string[]>;
   /**
-   * A page of items in the order of their ids, or by `orderBy` of their metadata, and the cursor of the next page. All pages show the index as it was for the
-   * first one, whatever is written meanwhile. Throws `not_found` if that state was replaced so long ago, 15 minutes at
-   * least, or with less retention 15 minutes after the last page, if that is sooner, that it is no longer stored; `not_supported` if
-   * `include` names `vector` and the index keeps codes alone.
+   * A page of items in the order of their ids, or of `orderBy`, with the cursor of the next page.
+   * All pages show one state of the index. Throws `not_found` if that state is no longer stored: at
+   * least 15 minutes after it was replaced (with a shorter retention, after the last page, if that
+   * is sooner); `not_supported` if `include` names `vector` and the index stores only codes.
    */
   listItems<const I extends readonly ItemField[] = readonly ItemField[]>(
     options?: ListItemsOptions<I>,
   ): Promise<ItemPage<I>>;
   /**
-   * All items, or those that match, in the order of their ids: `for await (const item of index.items())`. They show the index
-   * as it is when the first one is asked for. One page is in memory at a time; leaving the loop lets go of it and of the
-   * snapshot. Throws as `listItems`.
+   * All items, or those that match, in the order of their ids: `for await (const item of
+   * index.items())`. They show the state when the first item is requested. One page is in memory at
+   * a time; leaving the loop frees it and the snapshot. Throws like `listItems`.
    */
   items<const I extends readonly ItemField[] = readonly ItemField[]>(
     options?: ItemsOptions<I>,
@@ -243,78 +260,84 @@ export interface VectorIndex {
   /** The number of items, or of those that match. */
   count(options?: CountOptions): Promise<number>;
   /**
-   * Erases a namespace for good: destroys the random secret without which nobody reads its items, neither from the storage as it is nor
-   * from retained old versions of everything else in it, whoever has the index key. Two small writes, whatever the size of the index. Copies
-   * and backups that hold the secret keep theirs. After `storage_unavailable` repeat the call. What is written into the
-   * namespace afterwards is new.
+   * Erases a namespace permanently, by destroying the random secret that its items need: neither
+   * the storage nor retained old versions of its other objects can then be read, with any key. Two
+   * small writes, whatever the size of the index. Copies and backups that contain the secret remain
+   * readable. After `storage_unavailable`, repeat the call. Later writes start a new namespace.
    */
   erase(namespace: string, options?: CallOptions): Promise<ErasureReceipt>;
   /**
-   * Clusters the items into inverted lists. Happens by itself too, see `automaticTraining`. Throws `not_supported` for
-   * `onProgress` over HTTP.
+   * Clusters the items into inverted lists. Also happens automatically, see `automaticTraining`.
+   * Throws `not_supported` for `onProgress` over HTTP.
    */
   train(options?: TrainOptions): Promise<void>;
   /**
-   * Merges the segments into as few as their size allows, without what was deleted or replaced, so that queries read
-   * less. Writers do the same bit by bit; after a large ingest or deletion this does all of it.
+   * Merges segments as far as their size limit allows, and drops deleted and replaced items, so
+   * that queries read less. Writers do this gradually; use it after a large ingest or deletion.
    */
   compact(options?: CallOptions): Promise<void>;
   /**
-   * Reads what queries need into memory: the model, codes, ids and metadata, as far as the cache has room (`cacheBytesMax`). Resolves to
-   * whether all of it is there; then queries wait for storage once, to see whether anything was written. Columns that filters need
-   * are read by the first filter. Embedded indexes only: `not_supported` over HTTP.
+   * Loads the model, codes, ids and metadata into memory, within `cacheBytesMax`. Resolves to true
+   * if everything fits; queries then only check storage for newer writes. The first filter reads
+   * the columns that it needs. Embedded indexes only: `not_supported` over HTTP.
    */
   prefetch(options?: CallOptions): Promise<boolean>;
   /**
-   * Changes the owner's key, and the data keys of everything that is written from then on: a small record and a commit, whatever
-   * the size of the index. The old key opens nothing any more, and processes that opened the index with it get `wrong_index_key`
-   * (after `maxStalenessMs` at most); this object and holders of other wraps continue. An attacker who kept both the old key and an old
-   * copy of the record can still read what was stored before, until `reencrypt`.
+   * Changes the owner's key, and the data keys of later writes: a small record and a commit,
+   * whatever the size of the index. The old key then opens nothing, and processes that opened the
+   * index with it get `wrong_index_key` (after at most `maxStalenessMs`); this object and holders
+   * of other wraps continue. An attacker with the old key and an old copy of the record can still
+   * read earlier data until `reencrypt`.
    *
-   * Throws `invalid_request` if `newKey` is not a key, `wrong_index_key` if the key was rotated elsewhere, `forbidden` if the
-   * index was not opened with its owner's key, `already_exists` if a wrap has the key. After `storage_unavailable` either key may
-   * be the right one: repeat the call.
+   * Throws `invalid_request` for an invalid `newKey`, `wrong_index_key` if the key was rotated
+   * elsewhere, `forbidden` if the index was not opened with its owner's key, `already_exists` if a
+   * wrap has the key. After `storage_unavailable` either key may be in force: repeat the call.
    */
   rotateKey(newKey: IndexKey, options?: CallOptions): Promise<void>;
   /**
-   * Draws new data keys and seals everything that is stored again under them, while the index is in use; training and rows stay as
-   * they are. Reads and writes each object once. After an interruption the next call goes on with the rest. The old objects are
-   * deleted after 15 to 30 minutes, as all that is replaced. Throws `forbidden` if the index was not opened with its owner's key.
+   * Draws new data keys and seals all stored objects again under them, while the index is in use;
+   * rows and training do not change. Reads and writes each object once. After an interruption,
+   * repeat the call to resume. Replaced objects are deleted after 15 to 30 minutes. Throws
+   * `forbidden` if the index was not opened with its owner's key.
    */
   reencrypt(options?: CallOptions): Promise<void>;
   /**
-   * A token of about 90 characters that names the present state of the index, and is not secret. `loadIndex` with it refuses
-   * every older state, and every other history, with `rollback_detected`: keep it where the storage cannot change it.
+   * A token of about 90 characters that names the present state of the index. Not secret.
+   * `loadIndex` with it refuses older states and other histories with `rollback_detected`: keep it
+   * where the storage cannot change it.
    */
   anchor(options?: CallOptions): Promise<string>;
-  /** What the index is, and what it uses. */
+  /** Description and memory use of the index. */
   describe(options?: CallOptions): Promise<IndexDescription>;
 }
 
 /**
- * A place that holds indexes. Besides the codes that a method names, each rejects with `invalid_request`,
- * `storage_unavailable` and over HTTP `unauthenticated`, as the methods of an index do.
+ * A client of storage locations or of a service. Besides the codes of each method, calls reject
+ * with `invalid_request`, `storage_unavailable` and over HTTP `unauthenticated`, like the methods
+ * of an index.
  */
 export interface Client extends AsyncDisposable {
-  /** Whether it opens storage locations itself, or asks a service. */
+  /** Whether the client opens storage locations itself, or calls a service. */
   readonly kind: "embedded" | "http";
   /**
-   * Throws `already_exists` if the name is taken, `dimension_mismatch` if the dimension is not the embedding model's or no
-   * multiple of `pqDim`, `not_supported` if a package that the location or the model needs is not installed.
+   * Throws `already_exists` if the name is taken, `dimension_mismatch` if the dimension is not the
+   * embedding model's or no multiple of `pqDim`, `not_supported` if an optional package is missing.
    */
   createIndex(options: CreateIndexOptions): Promise<VectorIndex>;
   /**
-   * Throws `not_found` if there is no such index, `wrong_index_key` if the key is another; `corrupt`, `missing_object` or
-   * `rollback_detected` if stored data was modified, is missing, or was rolled back.
+   * Throws `not_found` if there is no such index, `wrong_index_key` for another key; `corrupt`,
+   * `missing_object` or `rollback_detected` if stored data was modified, is missing, or was rolled
+   * back.
    */
   loadIndex(options: LoadIndexOptions): Promise<VectorIndex>;
-  /** Names of indexes, in the order of code points. Throws `invalid_request`. */
+  /** Names of indexes in code point order. Throws `invalid_request`. */
   listIndexes(options?: ListIndexesOptions): Promise<string[]>;
-  /** Deletes the index and everything in it. Throws as `loadIndex`. */
+  /** Deletes the index and all its data. Throws like `loadIndex`. */
   deleteIndex(options: OpenIndexOptions): Promise<void>;
   /**
-   * Waits for the calls in progress and releases what the client opened; what the caller passed in, a store or a database
-   * client, stays open. Later calls reject with `invalid_request`. `await using` closes a client too.
+   * Waits for running calls and releases all resources that the client opened; the caller's own
+   * stores and database clients stay open. Later calls reject with `invalid_request`. `await using`
+   * also closes a client.
    */
   close(): Promise<void>;
 }
@@ -322,6 +345,6 @@ export interface Client extends AsyncDisposable {
 /** A client of storage locations. */
 export interface EmbeddedClient extends Client {
   readonly kind: "embedded";
-  /** Memory of the process, and of the blocks that this client has opened. */
+  /** Memory of the process and of this client's cache. */
   memory(): MemoryUse;
 }

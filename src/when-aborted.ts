@@ -1,11 +1,11 @@
-/** Listeners for the abort of a signal. Nothing of Node.js is used. */
+/** Listeners for aborted signals. Uses no Node.js modules. */
 
-/** Per signal, what is called when it aborts. */
+/** Listeners by signal. */
 const listenersOf = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
- * Calls `listener` when the signal aborts, until the function that it returns is called. Any number of calls may share a
- * signal, which gets one event listener for all of them: from the eleventh on, Node.js warns of a leak.
+ * Calls `listener` when the signal aborts, until the returned function is called. All calls with
+ * one signal share one event listener: from the eleventh on, Node.js would warn of a leak.
  */
 export function whenAborted(signal: AbortSignal | undefined, listener: () => void): () => void {
   if (signal === undefined) return () => undefined;

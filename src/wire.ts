@@ -1,10 +1,12 @@
 /**
- * The JSON of the HTTP interface, as pairs of functions: the server uses one half of each, the client the other.
+ * The JSON of the HTTP interface, as pairs of functions: the server uses one half of each, the
+ * client the other.
  *
- * snake_case lives here and in the server's schemas. Defaults of the HTTP interface are in the `decode` half of a
- * request, the library's in its `encode` half. A request has passed the server's schemas before it is decoded here;
- * what its values mean is the library's to check. Where JSON would lose something (NaN, undefined, a bigint),
- * `encode` throws `invalid_request`. Nothing of Node.js is used.
+ * Only this file, `wire/` and the server's schemas use snake_case. Defaults of the HTTP interface
+ * are in the `decode` half of a request, the library's in its `encode` half. The server's schemas
+ * check requests before they are decoded here; the library checks values. `encode` throws
+ * `invalid_request` for values that JSON would lose (NaN, undefined, bigints). Uses no Node.js
+ * modules.
  */
 
 import { dimensionMax, type IndexType, type Metric, type Precision } from "./engine/config.js";
@@ -90,7 +92,7 @@ export {
   pageTexts,
 } from "./wire/result-text.js";
 
-/** The longest body of an upsert; the client splits what needs more. */
+/** The longest body of an upsert; the client splits larger ones. */
 export const bodyBytesMax = 32 * 1024 * 1024;
 /** The most items or ids in a request. */
 export const itemsMax = 10_000;
@@ -131,7 +133,7 @@ interface IndexConfigBody {
 
 export interface CreateIndexBody extends AddressBody {
   readonly index_config?: Maybe<IndexConfigBody>;
-  /** The same as in `index_config`; some clients send it here. */
+  /** Same as in `index_config`; some clients send it here. */
   readonly dimension?: Maybe<number>;
   readonly metric?: Maybe<Metric>;
   readonly embedding_model?: Maybe<string>;
@@ -174,7 +176,10 @@ function encodeConfig(config: IndexConfigInput): IndexConfigBody {
   };
 }
 
-/** A dimension of 0 means the first vector's. `ivfsq` is stored as `ivfflat`: more precise than asked for. */
+/**
+ * A dimension of 0 means that of the first vector. `ivfsq` is stored as `ivfflat`, which is more
+ * precise.
+ */
 function decodeConfig({ index_config, dimension }: CreateIndexBody): IndexConfigInput | undefined {
   const given = dimension || index_config?.dimension || undefined;
   if (dimension && index_config?.dimension && dimension !== index_config.dimension) {
@@ -198,7 +203,7 @@ function decodeConfig({ index_config, dimension }: CreateIndexBody): IndexConfig
   } as IndexConfigInput;
 }
 
-/** Extensions: deletion by filter, and of everything. */
+/** Extensions: deletion by filter, and of all items. */
 export interface SelectionBody extends AddressBody, FilterBody, NamespaceBody {
   readonly ids?: Maybe<readonly string[]>;
   readonly delete_all?: Maybe<boolean>;

@@ -1,4 +1,4 @@
-/** The rules of the code base that a machine can check. ARCHITECTURE.md explains them. */
+/** The rules of the code base that a machine can check. docs/internals/architecture.md explains them. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
@@ -39,69 +39,24 @@ function sources(folder: string): Source[] {
     });
 }
 
-/** Files of the server, and the paths of their imports, relative to server/src/. */
+/** Folders of the server, from the lowest, and what they may import. */
 const serverTable: Record<string, string> = {
   "processes/": "node:cluster",
-  "root-key.ts": "node:crypto",
-  "keys/": "processes/siblings.ts root-key.ts sealdex/core sealdex/wire node:crypto",
-  "shared-for.ts": "",
-  "dashboard.ts": "error-reply.ts http-server.ts fastify @fastify/static node:url",
-  "location-health.ts": "shared-for.ts sealdex/core",
-  "last-writes.ts": "http-server.ts fastify sealdex/wire",
-  "live-figures.ts": "metrics.ts",
-  "audit/":
-    "ascii-json.ts root-key.ts http-server.ts request-address.ts request-end.ts fastify sealdex/core sealdex/wire node:crypto node:fs/promises node:path",
-  "request-address.ts": "fastify sealdex/wire node:net",
-  "rate-limit.ts": "processes/siblings.ts fastify rate-limiter-flexible sealdex/core",
-  "request-end.ts": "fastify sealdex/core node:http",
-  "shape-error.ts": "fastify sealdex/core sealdex/wire",
-  "error-reply.ts": "fastify sealdex/core sealdex/wire node:http node:net",
-  "limits.ts": "node:v8",
-  "limit-settings.ts": "limits.ts sealdex/wire",
-  "settings-help.ts": "limit-settings.ts limits.ts",
-  "semaphore.ts": "sealdex/core",
-  "body/": "shape-error.ts ajv fastify sealdex/core sealdex/wire node:http node:stream node:zlib",
-  "results.ts":
-    "request-address.ts request-end.ts limits.ts semaphore.ts fastify sealdex/core sealdex/wire node:stream",
-  "admission.ts":
-    "http-server.ts limits.ts semaphore.ts body/ request-address.ts request-end.ts fastify sealdex/core",
-  "schemas.ts": "schemas/ typebox sealdex/core sealdex/wire",
-  "order-by.ts": "results.ts sealdex/core sealdex/wire",
-  "schemas/":
-    "schemas.ts keys/ audit/read-log.ts live-figures.ts location-health.ts open-indexes.ts typebox sealdex/wire",
-  "text-file.ts": "sealdex/core node:fs",
-  "certificates.ts": "text-file.ts sealdex/core node:crypto node:tls",
-  "http-server.ts": `certificates.ts error-reply.ts limits.ts shape-error.ts fastify @fastify/type-provider-typebox sealdex/core sealdex/wire node:crypto
-    node:http`,
-  "ascii-json.ts": "",
-  "log-output.ts": "ascii-json.ts pino",
-  "connections.ts": "http-server.ts request-address.ts node:http node:net",
-  "documentation.ts": "error-reply.ts http-server.ts fastify @fastify/swagger @fastify/swagger-ui",
-  "open-indexes.ts": "limits.ts sealdex/core sealdex/wire node:crypto",
-  "trainings.ts": "node:diagnostics_channel",
-  "metrics.ts": "fastify prom-client sealdex/core",
-  "measure-cache.ts": "metrics.ts sealdex/core",
-  "measure.ts": "http-server.ts metrics.ts open-indexes.ts request-end.ts trainings.ts",
-  "tracing.ts": "http-server.ts request-end.ts @opentelemetry/api sealdex/core",
-  "pressure.ts": "http-server.ts limits.ts @fastify/under-pressure sealdex/core",
-  "authentication.ts":
-    "processes/siblings.ts http-server.ts keys/ limits.ts open-indexes.ts rate-limit.ts request-address.ts fastify sealdex/core sealdex/wire",
+  "body/": "ajv fastify node:http node:stream node:zlib sealdex/core sealdex/wire",
+  "http/":
+    "body/ @fastify/static @fastify/swagger @fastify/swagger-ui @fastify/type-provider-typebox @fastify/under-pressure @opentelemetry/api fastify node:crypto node:fs node:http node:net node:stream node:tls node:url node:v8 sealdex/core sealdex/wire",
+  "indexes/": "http/ fastify node:crypto node:diagnostics_channel sealdex/core sealdex/wire",
+  "access/": "http/ indexes/ processes/ fastify node:crypto rate-limiter-flexible sealdex/core sealdex/wire",
+  "audit/": "access/ http/ fastify node:crypto node:fs/promises node:path sealdex/core sealdex/wire",
+  "settings/": "audit/ http/ node:crypto node:fs node:net node:url pino sealdex/core sealdex/wire yaml",
+  "metrics/": "http/ indexes/ fastify prom-client sealdex/core",
+  "schemas/": "access/ audit/ indexes/ metrics/ sealdex/core sealdex/wire typebox",
   "routes/":
-    "processes/siblings.ts audit/read-log.ts last-writes.ts live-figures.ts location-health.ts shared-for.ts metrics.ts trainings.ts keys/ schemas/ http-server.ts limits.ts open-indexes.ts order-by.ts request-address.ts request-end.ts semaphore.ts results.ts schemas.ts fastify sealdex/core sealdex/wire node:crypto node:http",
-  "app.ts": `processes/siblings.ts tracing.ts dashboard.ts last-writes.ts location-health.ts certificates.ts service-key.ts routes/ http-server.ts connections.ts documentation.ts open-indexes.ts authentication.ts
-    audit/ keys/ metrics.ts measure.ts trainings.ts pressure.ts error-reply.ts admission.ts body/ limits.ts results.ts schemas.ts fastify sealdex/core sealdex/wire`,
-  "location.ts": "sealdex/core node:url",
-  "secret-file.ts": "sealdex/core node:fs",
-  "google-token.ts": "secret-file.ts sealdex/core sealdex/wire node:crypto",
-  "index-key.ts": "google-token.ts secret-file.ts text-file.ts sealdex/core sealdex/wire",
-  "service-key.ts": "http-server.ts sealdex/core",
-  "settings.ts":
-    "certificates.ts index-key.ts limit-settings.ts limits.ts location.ts sealdex/core sealdex/wire node:net",
-  "config-file.ts": "sealdex/wire yaml",
-  "load-settings.ts": "config-file.ts settings.ts settings-help.ts text-file.ts sealdex/wire",
+    "access/ audit/ http/ indexes/ metrics/ processes/ schemas/ fastify node:crypto node:http sealdex/core sealdex/wire",
+  "app.ts": "access/ audit/ body/ http/ indexes/ metrics/ processes/ routes/ fastify sealdex/core",
   "commands/":
-    "ascii-json.ts log-output.ts measure-cache.ts app.ts processes/ certificates.ts tracing.ts metrics.ts audit/ keys/ load-settings.ts secret-file.ts settings.ts commander sealdex/core sealdex/wire node:events node:fs/promises node:http node:https node:stream node:stream/promises",
-  "main.ts": "commands/ load-settings.ts settings-help.ts commander sealdex/core node:fs",
+    "access/ audit/ http/ metrics/ processes/ settings/ app.ts commander node:events node:http node:https node:stream node:stream/promises sealdex/core sealdex/wire",
+  "main.ts": "commands/ settings/ commander node:fs sealdex/core",
 };
 
 /** Allowed imports: a folder or file of src/, and the folders, files and packages it may use besides itself. */
@@ -130,7 +85,7 @@ const table: Record<string, string> = {
   "method-options.ts": "option-names.ts vector-index.ts",
   "check-name-listing.ts": "check-input.ts listing-options.ts method-options.ts option-names.ts",
   "check-order.ts": "check-input.ts vector-index.ts",
-  "selection.ts": "check-input.ts filter.ts method-options.ts option-names.ts vector-index.ts",
+  "selection.ts": "value-kinds.ts check-input.ts filter.ts method-options.ts option-names.ts vector-index.ts",
   "filter.ts": "filter-match.ts filter-operand.ts errors.ts",
   "filter-operand.ts": "filter-match.ts errors.ts instance-name.ts",
   "instance-name.ts": "value-kinds.ts",
@@ -155,7 +110,7 @@ const table: Record<string, string> = {
   "segment/":
     "engine/ crypto/ threads/yield-to-event-loop.ts text/analyzer.ts text/document-terms.ts storage/blob-store.ts stored-json.ts vector-index.ts errors.ts node:crypto",
   "commit/":
-    "real-timers.ts crypto/ engine/config.ts keys/ stored-json.ts storage/absence.ts storage/blob-store.ts storage/holds-bytes.ts storage/join-bytes.ts errors.ts node:crypto",
+    "value-kinds.ts real-timers.ts crypto/ engine/config.ts keys/ stored-json.ts storage/absence.ts storage/blob-store.ts storage/holds-bytes.ts storage/join-bytes.ts errors.ts node:crypto",
   "search/": `stored-json.ts value-kinds.ts text/ commit/clock.ts commit/manifest.ts commit/manifest-log.ts commit/namespaces.ts segment/ engine/ threads/ crypto/keys.ts crypto/sealed-object.ts
     storage/blob-store.ts storage/memory.ts filter.ts filter-match.ts served-index.ts vector-index.ts memoize.ts errors.ts node:crypto`,
   "encrypted-index/": `value-kinds.ts real-timers.ts text/ commit/ search/ segment/ engine/ threads/ crypto/ keys/ storage/blob-store.ts storage/holds-bytes.ts storage/location.ts
@@ -185,8 +140,8 @@ const table: Record<string, string> = {
 };
 
 const all = sources(src);
-const server = sources(join(root, "server", "src"));
-const dashboard = sources(join(root, "server", "admin"));
+const server = sources(join(root, "packages", "server", "src"));
+const dashboard = sources(join(root, "packages", "server", "admin"));
 const everywhere = [...all, ...server, ...dashboard];
 
 test.each([
@@ -261,7 +216,7 @@ test("what storage/ hashes is requests, which services want signed, in two files
 
 test("snake_case property names stay on the wire", () => {
   const home =
-    /^(wire\.ts|wire\/.*|schemas\.ts|schemas\/.*|issue-key\.tsx|embedding\/inference-worker\.ts|keys\/vault\.ts|google-token\.ts)$/;
+    /^(wire\.ts|wire\/.*|schemas\.ts|schemas\/.*|issue-key\.tsx|embedding\/inference-worker\.ts|keys\/vault\.ts|settings\/google-token\.ts)$/;
   // Words in quotation marks are values, as the specification has them; LangChain's members and pg's option are their own.
   const found = everywhere
     .filter(({ path }) => !home.test(path))
@@ -323,9 +278,72 @@ test("only langchain/ and langgraph/ know LangChain", () => {
 });
 
 test("documents have one title each", () => {
-  const documents = ["README.md", "ARCHITECTURE.md", "FORMAT.md", "CONTRIBUTING.md"];
+  const documents = [
+    "README.md",
+    "docs/internals/architecture.md",
+    "docs/internals/format.md",
+    "CONTRIBUTING.md",
+  ];
   for (const name of documents) {
     const prose = readFileSync(join(root, name), "utf8").replace(/```[\s\S]*?```/g, "");
     expect(prose.match(/^# /gm), name).toHaveLength(1);
   }
+});
+
+/** Phrases that make comments and documents hard to read, each with the words to use instead. */
+const phrases: readonly (readonly [RegExp, string])[] = [
+  [/\bwhat\b/i, "a noun: the value, the result, the rows, …"],
+  [/\bin place of\b/i, "instead of"],
+  [/\b(go|goes|going|went) on\b/i, "continue"],
+  [/\bso many\b/i, "this many, or the number"],
+  [/\bas of\b/i, "as for, like"],
+  [/\blook(s|ed)? for\b/i, "search for, check, look up"],
+  [/\b(some|no)body\b/i, "the process, the caller, the client"],
+  [/\bneighbour|\bhonour|\bcolour|\b(recogn|quant|normal|organ)is(e|ed|es|ing)\b/i, "American spelling"],
+];
+
+/** Folders and files with other words still: to be shortened, and never to grow. */
+const unrevised = [
+  "docs/internals/architecture.md",
+  "docs/internals/format.md",
+  "src/commit/",
+  "src/encrypted-index/",
+  "src/engine/",
+  "src/search/",
+  "src/segment/",
+];
+
+/** Comments of a source, line by line, and whole documents. */
+function proseOf(path: string, text: string): string[] {
+  if (path.endsWith(".md")) return text.replaceAll(/```[^]*?```|`[^`]*`|\]\([^)]*\)/g, "").split("\n");
+  const comment = /^\s*(?:\/\*\*?|\*|\/\/)(.*)$|\s\/\/\s(.*)$/;
+  return text.split("\n").flatMap((line) => {
+    const [, whole, behind] = comment.exec(line) ?? [];
+    return whole ?? behind ?? [];
+  });
+}
+
+test("comments and documents use plain words", () => {
+  const documents = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => ({ path: `docs/${name}`, text: readFileSync(join(root, "docs", name), "utf8") }));
+  const code = [
+    ...sources(src).map(({ path, text }) => ({ path: `src/${path}`, text })),
+    ...sources(join(root, "packages", "server", "src")).map(({ path, text }) => ({
+      path: `packages/server/src/${path}`,
+      text,
+    })),
+  ];
+  const found = [...code, ...documents]
+    .filter(({ path }) => !unrevised.some((start) => path.startsWith(start)))
+    .flatMap(({ path, text }) =>
+      proseOf(path, text).flatMap((line) =>
+        phrases
+          .filter(([phrase]) => phrase.test(line))
+          .map(
+            ([phrase, better]) => `${path}: ${phrase.exec(line)?.[0]} (better: ${better}): ${line.trim()}`,
+          ),
+      ),
+    );
+  expect(found).toEqual([]);
 });

@@ -6,7 +6,7 @@ import { connect } from "node:net";
 import { fileURLToPath } from "node:url";
 import { generateKey } from "sealdex/core";
 
-const program = fileURLToPath(new URL("../../server/bin/sealdex-server.js", import.meta.url));
+const program = fileURLToPath(new URL("../../packages/server/bin/sealdex-server.js", import.meta.url));
 
 /** `environment`: further settings. */
 export async function startService(location, processes, environment = {}) {

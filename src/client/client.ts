@@ -114,8 +114,8 @@ class RemoteClient implements Client {
   }
 
   async listIndexes(options: ListIndexesOptions = {}): Promise<string[]> {
-    checkNameListing(options);
-    return this.#connection.calls.change(options.signal, () => this.#listIndexes(options));
+    const own = checkNameListing(options);
+    return this.#connection.calls.change(own.signal, () => this.#listIndexes(own));
   }
 
   /**

@@ -28,7 +28,7 @@ export function encodeAnchor({ indexId, version, digest }: Anchor): string {
   return prefix + bytes.toString("base64url");
 }
 
-/** Throws `invalid_request` unless `token` is what `encodeAnchor` returns. */
+/** Throws `invalid_request` unless `token` has the form that `encodeAnchor` returns. */
 export function decodeAnchor(token: unknown): Anchor {
   if (typeof token !== "string" || !tokenPattern.test(token)) {
     throw new SealdexError("invalid_request", "anchor: expected a token that anchor() returned");

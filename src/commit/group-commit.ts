@@ -8,7 +8,7 @@ export type Change = (latest: Manifest) => Omit<Manifest, "version" | "previous"
 /** A change that waits to be committed. */
 export interface Pending {
   readonly change: Change;
-  /** The holder of the turn that it was promised. */
+  /** The holder of its reservation. */
   readonly holder?: string | undefined;
   resolve(committed: Manifest | null): void;
   reject(reason: unknown): void;
@@ -24,12 +24,12 @@ export interface CommitGroup {
 }
 
 /**
- * Applies changes to a manifest, one after the other: first the one whose turn it is. A change that declines, or throws,
+ * Applies changes to a manifest, one after the other: first the one that reserved this commit. A change that declines, or throws,
  * settles only if what it saw is stored: the other changes of the group may yet fail.
  */
 export function applyChanges(latest: Manifest, waiting: readonly Pending[]): CommitGroup {
-  const { turn, ...rest } = latest;
-  const isPromised = ({ holder }: Pending) => turn !== undefined && holder === turn.holder;
+  const { reservation, ...rest } = latest;
+  const isPromised = ({ holder }: Pending) => reservation !== undefined && holder === reservation.holder;
   const ordered = [...waiting.filter(isPromised), ...waiting.filter((pending) => !isPromised(pending))];
   let draft: Manifest = { ...rest, droppedObjects: [] };
   const members: Pending[] = [];

@@ -7,6 +7,7 @@
 import { SealdexError } from "../errors.js";
 import { withAbsenceCheckOf } from "../storage/absence.js";
 import type { BlobStore, ByteRange } from "../storage/blob-store.js";
+import { own } from "../value-kinds.js";
 import { folderPrefix, indexesPrefix } from "./object-names.js";
 
 /** More than any part of an object, and as much as a driver has to read. */
@@ -20,11 +21,13 @@ export function openFolder(store: BlobStore, indexName: string): BlobStore {
     read: (name, range, options) =>
       isPart(range) ? store.read(keyOf(name), range, options) : Promise.reject(noPart(name, range)),
     create: (name, bytes, options) => store.create(keyOf(name), bytes, options),
-    async list(prefix, { after, ...options } = {}) {
-      const keys = await store.list(keyOf(prefix), {
-        ...options,
-        ...(after !== undefined && { after: keyOf(after) }),
-      });
+    async list(prefix, given = {}) {
+      const options = own(given);
+      const { after } = options;
+      const keys = await store.list(
+        keyOf(prefix),
+        own({ ...options, ...(after !== undefined && { after: keyOf(after) }) }),
+      );
       return keys.map((key) => indexesPrefix + key.slice(folder.length));
     },
     delete: (names, options) => store.delete(names.map(keyOf), options),

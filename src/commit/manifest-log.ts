@@ -61,7 +61,7 @@ export class ManifestLog {
   }
 
   /** Stores version 1 of a new index. */
-  async begin(): Promise<void> {
+  async createFirst(): Promise<void> {
     const { keys, indexId } = this.#index;
     const at = instant(this.#clock);
     const sealed = sealManifest(keys, indexId, emptyManifest(at.wall));
@@ -70,9 +70,9 @@ export class ManifestLog {
   }
 
   /** Whether version 1 of a new index is certainly still there, for the record that will name it. */
-  async hasBegun(): Promise<boolean> {
+  async exists(): Promise<boolean> {
     const { known } = this.#reader;
-    return known !== undefined && (this.#reader.isFresh(known) || this.#reader.stands(known.sealed));
+    return known !== undefined && (this.#reader.isFresh(known) || this.#reader.isStillStored(known.sealed));
   }
 
   /** Anchors version 1, once a record names the index. */
@@ -143,7 +143,7 @@ export class ManifestLog {
   /**
    * Applies a change to the newest manifest and returns the result, or null if the change declined. If another writer
    * commits first, the change is applied again, to what that writer left. If this rejects with `storage_unavailable`, the
-   * change may or may not have been made. `holder`: of the turn that the change was promised, see `claimTurn`.
+   * change may or may not have been made. `holder`: of the reservation that the change was promised, see `reserveNextCommit`.
    */
   commit(change: Change, holder?: string): Promise<Manifest | null> {
     return new Promise((resolve, reject) => {
@@ -156,15 +156,15 @@ export class ManifestLog {
    * Claims the next commit for a change that has to read what others commit first, and that would keep losing the
    * race to faster ones. Others wait for it for `ms` at most. Returns the holder to commit it with.
    */
-  async claimTurn(ms: number): Promise<string> {
+  async reserveNextCommit(ms: number): Promise<string> {
     const holder = randomBytes(16).toString("hex");
-    await this.commit((latest) => ({ ...latest, turn: { holder, ms } }));
+    await this.commit((latest) => ({ ...latest, reservation: { holder, ms } }));
     return holder;
   }
 
-  /** Releases a turn that will not be used. */
-  async releaseTurn(holder: string): Promise<void> {
-    if (this.known?.turn?.holder === holder) await this.commit((latest) => latest, holder);
+  /** Releases a reservation that will not be used. */
+  async releaseReservation(holder: string): Promise<void> {
+    if (this.known?.reservation?.holder === holder) await this.commit((latest) => latest, holder);
   }
 
   async #commitWaiting(): Promise<void> {
@@ -189,7 +189,7 @@ export class ManifestLog {
       const isEnough = isOptimistic && isRecent && !this.#isContended;
       const seen = isEnough ? known : await this.#reader.newest();
       this.#isContended = known !== undefined && seen.sealed.manifest.version > known.sealed.manifest.version;
-      base = await this.#giveWay(seen);
+      base = await this.#waitForReservation(seen);
       latest = this.#live(base);
     } catch (error) {
       for (const { reject } of this.#waiting.splice(0)) reject(error);
@@ -218,13 +218,14 @@ export class ManifestLog {
   }
 
   /** Waits while the next commit is promised to a change that does not wait here. Returns the newest manifest. */
-  async #giveWay(base: SeenManifest): Promise<SeenManifest> {
+  async #waitForReservation(base: SeenManifest): Promise<SeenManifest> {
     let since = instant(this.#clock);
     for (let pauseMs = 2; ; pauseMs *= 2) {
-      const { turn, version } = base.sealed.manifest;
-      if (turn === undefined || this.#waiting.some(({ holder }) => holder === turn.holder)) return base;
+      const { reservation, version } = base.sealed.manifest;
+      if (reservation === undefined || this.#waiting.some(({ holder }) => holder === reservation.holder))
+        return base;
       // The holder gave up, or is gone.
-      if (elapsedMs(this.#clock, since) >= turn.ms) return base;
+      if (elapsedMs(this.#clock, since) >= reservation.ms) return base;
       await this.#clock.pause(Math.min(contentionPauseMsMax, pauseMs));
       base = await this.#reader.newest();
       if (base.sealed.manifest.version > version) since = instant(this.#clock);
@@ -256,12 +257,15 @@ export class ManifestLog {
   async #append(next: SealedManifest, base: SeenManifest): Promise<boolean> {
     const { version } = next.manifest;
     const created = await createConfirmed(this.store, manifestName(this.#index.indexId, version), next.bytes);
-    if (this.#reader.isFresh(base) || (await this.#reader.stands(base.sealed))) return created;
+    if (this.#reader.isFresh(base) || (await this.#reader.isStillStored(base.sealed))) return created;
     // What it follows is gone, so its place may have been free only because it was deleted. The manifest after it decides: if
     // this one was not part of the sequence, that one does not name it; and if it was, it is not gone before that one.
     const after = await this.#reader.read(version + 1);
     if (after !== null) return after.manifest.previous === next.digest;
-    if ((await this.#reader.stands(next)) && (await this.#reader.locate()).sealed.manifest.version > version)
+    if (
+      (await this.#reader.isStillStored(next)) &&
+      (await this.#reader.locate()).sealed.manifest.version > version
+    )
       return false;
     throw new SealdexError(
       "storage_unavailable",

@@ -112,7 +112,7 @@ export class ManifestReader {
         }
         // What was read first names its successor for ever, however long ago that was. Later ones may have been left by a suspended writer.
         if (next !== null && sealed === base.sealed) throw this.#replaced();
-        if (!this.isFresh(base) && !(await this.stands(base.sealed))) return this.locate(base, true);
+        if (!this.isFresh(base) && !(await this.isStillStored(base.sealed))) return this.locate(base, true);
         if (next !== null) throw this.#replaced();
         return { sealed, at };
       }
@@ -146,7 +146,7 @@ export class ManifestReader {
   }
 
   /** Whether this manifest is stored under its number now. */
-  async stands({ manifest, digest }: SealedManifest): Promise<boolean> {
+  async isStillStored({ manifest, digest }: SealedManifest): Promise<boolean> {
     return (await this.read(manifest.version))?.digest === digest;
   }
 

@@ -1,5 +1,5 @@
 /**
- * Manifests: the whole state of an index as a short list. FORMAT.md §5; stored-manifest.ts seals them.
+ * Manifests: the whole state of an index as a short list. docs/internals/format.md §5; stored-manifest.ts seals them.
  *
  * Manifest n + 1 follows manifest n; creating it is the one atomic step of every change. Each holds the digest
  * of the one before it, so manifests of different histories cannot be mixed.
@@ -62,12 +62,12 @@ export interface Manifest {
   readonly uploads: Watermark;
   /** How many namespaces were erased. Absent: none. */
   readonly erasures?: number;
-  /** The next commit is promised to a change; see `ManifestLog.claimTurn`. */
-  readonly turn?: Turn;
+  /** The next commit is promised to a change; see `ManifestLog.reserveNextCommit`. */
+  readonly reservation?: Reservation;
 }
 
 /** A promise of the next commit. It keeps no writer from committing: it only asks them to wait. */
-export interface Turn {
+export interface Reservation {
   /** 16 random bytes, hexadecimal. */
   readonly holder: string;
   /** How long others wait for it, milliseconds. */
@@ -75,7 +75,7 @@ export interface Turn {
 }
 
 /** The longest that a change may ask others to wait for it, in milliseconds. */
-export const turnMsMax = 10_000;
+export const reservationMsMax = 10_000;
 
 /** Version 1 of a new index. */
 export function emptyManifest(now: number): Manifest {
@@ -112,7 +112,7 @@ export function namedObjects(manifest: Manifest): Set<string> {
   return new Set(objectRefs(manifest).map(({ name }) => name));
 }
 
-/** What `before` names and `committed`, the manifest after it, dropped. */
+/** Objects that `before` names and that `committed`, the manifest after it, dropped. */
 export function objectsDropped(before: Manifest, committed: Manifest): readonly ObjectRef[] {
   if (committed.droppedObjects.length === 0) return [];
   const names = new Set(committed.droppedObjects);
@@ -139,7 +139,7 @@ export function byNamespace<T>(
   return [...groups.values()];
 }
 
-/** The sequence of what is committed after `latest`. */
+/** The sequence of segments that are committed after `latest`. */
 export function nextSequence({ segments }: Manifest): number {
   return (segments[segments.length - 1]?.sequence ?? 0) + 1;
 }

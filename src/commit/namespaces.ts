@@ -15,6 +15,7 @@ import { fingerprint, keyBytes, namespaceCheck, secretKey } from "../crypto/keys
 import { openObject, type ParentKeys, sealObject } from "../crypto/sealed-object.js";
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "../storage/blob-store.js";
+import { type Check, checkStored, Misfit } from "../stored-json.js";
 import { createConfirmed } from "./create-confirmed.js";
 import type { IndexIdentity } from "./index-identity.js";
 import type { Manifest } from "./manifest.js";
@@ -36,6 +37,21 @@ export interface Namespace {
 
 /** Secrets that are read at a time. */
 const secretsTogether = 64;
+
+const nameBytesMax = 512;
+
+/** The name of a namespace: 1 to 512 bytes in UTF-8. */
+export const namespaceText: Check<string> = (value) => {
+  if (typeof value === "string" && value !== "" && Buffer.byteLength(value) <= nameBytesMax) return value;
+  throw new Misfit(`a name of 1 to ${nameBytesMax} bytes`);
+};
+
+function textOf(bytes: Uint8Array): string {
+  const text = Buffer.from(bytes).toString("utf8");
+  // Bytes that are not UTF-8 do not survive a round trip.
+  if (Buffer.compare(Buffer.from(text, "utf8"), bytes) !== 0) throw new Misfit("a name in UTF-8");
+  return namespaceText(text);
+}
 
 /** The keyed fingerprint of the name of the namespace with this id, hexadecimal. */
 export function handleOf(id: string): string {
@@ -185,8 +201,8 @@ export class Namespaces {
   #open(objectName: string, bytes: Uint8Array, expected?: string): Namespace {
     const { indexId, keys } = this.#index;
     const plaintext = openObject(keys.namespace, { kind: "namespace", indexId, name: objectName }, bytes);
+    const name = checkStored(`stored object ${objectName}`, () => textOf(plaintext.subarray(keyBytes)));
     const secret = secretKey(plaintext.subarray(0, keyBytes));
-    const name = Buffer.from(plaintext.subarray(keyBytes)).toString("utf8");
     const erasures = numberOf(objectName);
     const check = Buffer.from(namespaceCheck(secret, indexId)).toString("hex");
     const id = `${this.#handle(name).toString("hex")}-${erasures}-${check}`;

@@ -1,5 +1,5 @@
 /**
- * The names under which things are stored. FORMAT.md §1.
+ * The names under which things are stored. docs/internals/format.md §1.
  *
  * In the configuration location: `names/<index name>/<version>` (index records) and
  * `index/<id>/manifest/<number>`. In the index location: `index/<id>/segment/<born><random>` and
@@ -17,7 +17,7 @@
 
 import { randomBytes } from "node:crypto";
 import { SealdexError } from "../errors.js";
-import { type Check, matching, Misfit } from "../stored-json.js";
+import { type Check, checkStored, integer, matching, Misfit } from "../stored-json.js";
 
 const numberMax = Number.MAX_SAFE_INTEGER;
 const numberDigits = 16;
@@ -152,14 +152,23 @@ export function anchorName(indexName: string, { generation, indexId, version }: 
   return `${anchorPrefix(indexName)}${countDown(generation)}/${id}/${countDown(version)}`;
 }
 
+/** Throws `corrupt` unless it is the name of an anchor. */
 export function parseAnchorName(name: string): AnchorNameParts {
-  const [, , generation, id, version] = name.split("/");
-  return {
+  const [, generation, id, version] =
+    /^anchors\/[0-9a-v]+\/(\d{16})\/([0-9a-f]{32})\/(\d{16})$/.exec(name) ?? [];
+  const parts = {
     generation: numberMax - Number(generation),
-    indexId: Buffer.from(id, "hex"),
+    indexId: Buffer.from(id ?? "", "hex"),
     version: numberMax - Number(version),
   };
+  checkStored(`stored object ${name}`, () => {
+    counter(parts.generation);
+    counter(parts.version);
+  });
+  return parts;
 }
+
+const counter = integer(1);
 
 export const indexObjectKinds = ["segment", "model"] as const;
 export type IndexObjectKind = (typeof indexObjectKinds)[number];

@@ -7,7 +7,7 @@ import { joinBytes } from "../storage/join-bytes.js";
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;
 
-/** FORMAT.md §1. */
+/** docs/internals/format.md §1. */
 const bytesMax = {
   /** Of 256 wraps, many times over. */
   record: 16 * mebibyte,

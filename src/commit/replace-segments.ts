@@ -4,6 +4,7 @@
  */
 
 import { byNamespace, type Manifest, type SegmentRef } from "./manifest.js";
+import { own } from "../value-kinds.js";
 
 /** A segment that is stored but that no manifest names yet. */
 export type StoredSegment = Omit<SegmentRef, "sequence">;
@@ -33,8 +34,8 @@ export function replaceSegments(
   let { segments } = latest;
   const dropped: string[] = [];
   for (const group of byNamespace(old, (segment) => segment)) {
-    const own = stored.filter(({ namespace }) => namespace === group[0].namespace);
-    const replaced = replaceOfNamespace(segments, { old: group, stored: own });
+    const storedInGroup = stored.filter(({ namespace }) => namespace === group[0].namespace);
+    const replaced = replaceOfNamespace(segments, { old: group, stored: storedInGroup });
     if (replaced === null) continue;
     segments = replaced.segments;
     dropped.push(...replaced.removed);
@@ -58,7 +59,7 @@ function replaceOfNamespace(
   return {
     segments: [
       ...segments.slice(0, place).filter(isKept),
-      ...stored.map((segment) => ({ ...segment, sequence })),
+      ...stored.map((segment) => own({ ...segment, sequence })),
       ...segments.slice(place),
     ],
     removed,

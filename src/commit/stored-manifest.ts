@@ -1,5 +1,5 @@
 /**
- * Manifests as they are stored: sealed, signed JSON texts, in which segments have no more bytes than they need. FORMAT.md §5. A commit
+ * Manifests as they are stored: sealed, signed JSON texts, in which segments have no more bytes than they need. docs/internals/format.md §5. A commit
  * writes all of its manifest, also of an index with thousands of namespaces.
  */
 
@@ -43,8 +43,8 @@ import {
   objectRefs,
   type ObjectRef,
   type SegmentRef,
-  type Turn,
-  turnMsMax,
+  type Reservation,
+  reservationMsMax,
 } from "./manifest.js";
 import {
   type IndexObjectKind,
@@ -56,6 +56,7 @@ import {
 } from "./object-names.js";
 import { checkObjectLength } from "./read-object.js";
 import { watermarkOf } from "./retention.js";
+import { own } from "../value-kinds.js";
 
 /** A reference whose name is short, and whose header is generation and pin. */
 type Stored<T extends ObjectRef> = Omit<T, "header"> & {
@@ -97,7 +98,7 @@ const segmentColumns = [
   "model",
 ] as const satisfies readonly (keyof StoredSegment)[];
 
-/** What its JSON text says. */
+/** The value that its JSON text is made from. */
 export function encodeManifest(manifest: Manifest): object {
   const { model, segments, droppedObjects } = manifest;
   const namespaces = placesOf(segments, "namespace");
@@ -137,14 +138,16 @@ function manifestCheck(indexId: Uint8Array, version: number, generation: number)
   const check = storedCheck(indexId, version, generation);
   return (value) => {
     const { model, namespaces, models, segments: stored, ...rest } = check(value);
-    const segments = stored.map(({ namespace, model: grouping, ...ref }, i) => ({
-      ...refOf("segment", ref),
-      ...(namespace !== undefined && {
-        namespace: listed(namespaces, namespace, `.segments.namespace[${i}]`),
+    const segments = stored.map(({ namespace, model: grouping, ...ref }, i) =>
+      own({
+        ...refOf("segment", ref),
+        ...(namespace !== undefined && {
+          namespace: listed(namespaces, namespace, `.segments.namespace[${i}]`),
+        }),
+        ...(grouping !== undefined && { model: listed(models, grouping, `.segments.model[${i}]`) }),
       }),
-      ...(grouping !== undefined && { model: listed(models, grouping, `.segments.model[${i}]`) }),
-    }));
-    const manifest: Manifest = { ...rest, ...(model && { model: refOf("model", model) }), segments };
+    );
+    const manifest: Manifest = own({ ...rest, ...(model && { model: refOf("model", model) }), segments });
     segments.forEach((ref, i) => checkSegment(ref, segments[i - 1]?.sequence ?? 1, i));
     checkList(namespaces, placesOf(segments, "namespace"), ".namespaces");
     checkList(models, placesOf(segments, "model"), ".models");
@@ -187,7 +190,7 @@ function storedCheck(indexId: Uint8Array, version: number, generation: number): 
     history: watermarkOf(version),
     uploads: watermarkOf(version),
     erasures: optional(integer(1)),
-    turn: optional(record<Turn>({ holder: hexadecimal(16), ms: real(0, turnMsMax) })),
+    reservation: optional(record<Reservation>({ holder: hexadecimal(16), ms: real(0, reservationMsMax) })),
   });
 }
 
@@ -195,9 +198,10 @@ function storedCheck(indexId: Uint8Array, version: number, generation: number): 
 function droppedName(nameOf: (kind: IndexObjectKind) => Check<string>): Check<string> {
   const checks = indexObjectKinds.map((kind) => ({ prefix: `${kind}/`, check: nameOf(kind) }));
   return (value) => {
-    const own = typeof value === "string" ? checks.find(({ prefix }) => value.startsWith(prefix)) : undefined;
-    if (own === undefined) throw new Misfit(`the name of a ${indexObjectKinds.join(" or ")}`);
-    return own.check((value as string).slice(own.prefix.length));
+    const kind =
+      typeof value === "string" ? checks.find(({ prefix }) => value.startsWith(prefix)) : undefined;
+    if (kind === undefined) throw new Misfit(`the name of a ${indexObjectKinds.join(" or ")}`);
+    return kind.check((value as string).slice(kind.prefix.length));
   };
 }
 
@@ -228,7 +232,7 @@ function checkNamespaces({ segments, erasures = 0 }: Manifest): void {
   });
 }
 
-/** What its members say of one another. */
+/** Checks members against one another. */
 function checkSegment(ref: SegmentRef, sequenceMin: number, place: number): void {
   const { length, rows, deleted, blocks, footerLength, sequence } = ref;
   const between = (name: string, value: number, min: number, max: number) => {
@@ -249,7 +253,9 @@ export interface SealedManifest {
 }
 
 /** Seals and signs it with the keys of its generation. Throws `forbidden` if they are a reader's. */
-export function sealManifest(keys: KeyRing, indexId: Uint8Array, manifest: Manifest): SealedManifest {
+export function sealManifest(keys: KeyRing, indexId: Uint8Array, draft: Manifest): SealedManifest {
+  // As `openManifest` returns it.
+  const manifest = own({ ...draft, segments: draft.segments.map(own) });
   const generation = manifest.keyGeneration;
   const text = Buffer.from(JSON.stringify(encodeManifest(manifest)), "utf8");
   const signature = keys.sign(signatureLabel, signedMessage(indexId, text), generation);

@@ -1,11 +1,11 @@
 /**
- * From the key of a holder to every key that Sealdex uses.
+ * The key hierarchy, from the key of a holder down.
  *
  *     wrap's key ──HKDF, salt──▶ key-encryption key   seals the holder's keyset in the index record
- *                          └───▶ key check            stored in clear, distinguishes a wrong key from damage
- *     index secret (random) ───▶ id key               makes fingerprints of item ids
- *                          ├───▶ namespace key        seals what destroying makes a namespace unreadable
- *                          └───▶ namespace name key   makes its name in storage
+ *                          └───▶ key check            stored in clear, distinguishes a wrong key from corruption
+ *     index secret (random) ───▶ id key               computes fingerprints of item ids
+ *                          ├───▶ namespace key        seals the secrets of namespaces
+ *                          └───▶ namespace name key   computes names of namespaces in storage
  *     data secret (random, one per key generation)
  *                          └───▶ data key             from which each sealed object derives its own
  *     data key, secret of a namespace (random)
@@ -27,7 +27,7 @@ import {
 import { SealdexError } from "../errors.js";
 import { isBytes } from "../value-kinds.js";
 
-/** All derivation labels in one table: no two purposes may share one. FORMAT.md lists them too. */
+/** All derivation labels in one table: no two purposes may share one. docs/internals/format.md lists them too. */
 const labels = {
   keyEncryption: "sealdex/1/key-encryption",
   keyCheck: "sealdex/1/key-check",

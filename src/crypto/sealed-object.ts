@@ -1,5 +1,5 @@
 /**
- * Sealed objects: everything Sealdex stores, except the clear part of the index record. FORMAT.md
+ * Sealed objects: everything Sealdex stores, except the clear part of the index record. docs/internals/format.md
  * §2 specifies every byte. No other file uses a cipher.
  *
  * An object is a 76-byte header and one or more blocks, each sealed with AES-256-GCM (NIST SP
@@ -55,7 +55,7 @@ const generationOffset = 8;
 const saltOffset = 12;
 const commitmentOffset = saltOffset + saltBytes;
 export const headerBytes = commitmentOffset + 32;
-/** Of a header without kind and generation: salt and commitment. */
+/** Length of salt and commitment, the rest of a header. */
 export const pinBytes = headerBytes - saltOffset;
 export const tagBytes = 16;
 

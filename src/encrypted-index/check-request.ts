@@ -29,6 +29,8 @@ import { nListsMax } from "../engine/config.js";
 import { checkInteger } from "./definition.js";
 import type { CheckedListIds } from "./list-ids.js";
 import { checkIdText } from "./pack-items.js";
+import { own } from "../value-kinds.js";
+import type { CheckedItems } from "./update.js";
 
 export const topKMax = 10_000;
 const batchMax = 1000;
@@ -78,9 +80,9 @@ function checkEffort(options: ProbingOptions): Effort {
   const { recall, nProbes = 1, greedy = false } = options;
   checkInteger(nProbes, 0, Number.MAX_SAFE_INTEGER, "nProbes");
   if (typeof greedy !== "boolean") throw invalid(`greedy: expected a boolean, got ${typeof greedy}`);
-  if (recall !== undefined) return recall === "exact" ? recall : { recall };
+  if (recall !== undefined) return recall === "exact" ? recall : own({ recall });
   if (greedy) return "exact";
-  return nProbes === 0 ? { recall: undefined } : { lists: nProbes };
+  return nProbes === 0 ? own({ recall: undefined }) : own({ lists: nProbes });
 }
 
 function subjectOf(request: QueryRequest): QuerySubject {
@@ -88,12 +90,12 @@ function subjectOf(request: QueryRequest): QuerySubject {
   const { queryVector, queryVectors, queryContents } = subjects;
   const subject = onlySubjectOf(subjects);
   if (subject === "queryContents") {
-    if (typeof queryContents === "string" || isImage(queryContents)) return { contents: queryContents };
+    if (typeof queryContents === "string" || isImage(queryContents)) return own({ contents: queryContents });
     throw invalid(`queryContents: expected a string or an image, got ${typeName(queryContents)}`);
   }
   if (subject === "queryVector") {
     checkVectorShape(queryVector, "queryVector");
-    return { vector: queryVector };
+    return own({ vector: queryVector });
   }
   if (!isArray(queryVectors)) throw invalid("queryVectors: expected an array of vectors");
   const vectors = queryVectors as readonly Vector[];
@@ -102,7 +104,7 @@ function subjectOf(request: QueryRequest): QuerySubject {
   }
   // Not forEach, which passes over the holes of a sparse array.
   for (const [i, vector] of vectors.entries()) checkVectorShape(vector, `queryVectors[${i}]`);
-  return { vectors };
+  return own({ vectors });
 }
 
 export function takeContents(contents: string | Image): string | Image {
@@ -215,13 +217,11 @@ export function compiledFilter(filter: Filter | null | undefined): CompiledFilte
 }
 
 /** Which items to update. */
-export function checkUpdated(
-  selection: UpdateSelection,
-): { ids: readonly string[] } | { filter: CompiledFilter } {
+export function checkUpdated(selection: UpdateSelection): CheckedItems {
   const { ids, filter } = checkUpdateSelection(selection);
-  if (ids === undefined) return { filter: compileFilter(filter ?? {}) };
+  if (ids === undefined) return { ids, filter: compileFilter(filter ?? {}) };
   checkIds(ids, "ids");
-  return { ids };
+  return { ids, filter: undefined };
 }
 
 export function checkIds(ids: unknown, where: string): asserts ids is readonly string[] {

@@ -4,6 +4,7 @@ import { areCommittable, type Manifest, namesNamespace, nextSequence } from "../
 import { canBeWritten, type Namespace } from "../commit/namespaces.js";
 import type { StoredSegment } from "../commit/replace-segments.js";
 import type { OpenIndex } from "./open-index.js";
+import { own } from "../value-kinds.js";
 
 /** What a change adds to the newest manifest. The segments have no item in common; none: there is nothing to change. */
 export interface Addition {
@@ -16,8 +17,8 @@ export interface Addition {
 
 export interface AdditionOptions {
   readonly signal: AbortSignal | undefined;
-  /** See `ManifestLog.claimTurn`. */
-  readonly turn?: string | undefined;
+  /** See `ManifestLog.reserveNextCommit`. */
+  readonly reservation?: string | undefined;
 }
 
 /**
@@ -26,17 +27,18 @@ export interface AdditionOptions {
  */
 export async function commitAddition(
   index: OpenIndex,
-  { segments, dimension, namespace }: Addition,
+  addition: Addition,
   fits: (latest: Manifest) => boolean,
-  { signal, turn }: AdditionOptions,
+  { signal, reservation }: AdditionOptions,
 ): Promise<Manifest | null> {
+  const { segments, dimension, namespace } = own(addition);
   const committed = await index.log.commit((latest) => {
     if (signal?.aborted || !fits(latest) || !areCommittable(latest, segments)) return null;
     if (!segments.every((segment) => isWritten(latest, segment, namespace))) return null;
     const sequence = nextSequence(latest);
-    const added = segments.map((segment) => ({ ...segment, sequence }));
+    const added = segments.map((segment) => own({ ...segment, sequence }));
     return { ...latest, ...(dimension && { dimension }), segments: [...latest.segments, ...added] };
-  }, turn);
+  }, reservation);
   if (committed !== null) return committed;
   await index.store.delete(segments.map(({ name }) => name));
   signal?.throwIfAborted();

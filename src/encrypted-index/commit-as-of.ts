@@ -8,7 +8,7 @@ import type { StoredSegment } from "../commit/replace-segments.js";
 import type { Snapshot } from "../search/snapshot.js";
 import { type Addition, commitAddition } from "./commit-addition.js";
 import type { OpenIndex } from "./open-index.js";
-import { takeTurns } from "./take-turns.js";
+import { retryWithReservation } from "./retry-with-reservation.js";
 
 /**
  * Commits what `prepare` makes of the newest snapshot, if the index still has the same items then; otherwise asks for it again.
@@ -19,7 +19,7 @@ export async function commitAsOf(
   signal: AbortSignal | undefined,
   prepare: (snapshot: Snapshot) => Promise<Addition>,
 ): Promise<void> {
-  await takeTurns(index, async (turn) => {
+  await retryWithReservation(index, async (reservation) => {
     const { manifest, ...addition } = await index.snapshots.readNewest(async (snapshot) => ({
       manifest: snapshot.manifest,
       ...(await prepare(snapshot)),
@@ -31,7 +31,7 @@ export async function commitAsOf(
       (index.namespace !== undefined || latest.erasures === manifest.erasures) &&
       hasSameItems(scopeOf(index, latest, segments), manifest) &&
       areGrouped(segments, latest);
-    return commitAddition(index, addition, fits, { signal, turn });
+    return commitAddition(index, addition, fits, { signal, reservation });
   });
 }
 

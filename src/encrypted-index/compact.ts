@@ -12,7 +12,7 @@ import { batchRowsMax, type RewritePlan } from "./live-row-batches.js";
 import { dueLargeOf, dueSmallOf, fanIn, mergedBytesMax } from "./due-segments.js";
 import type { OpenIndex } from "./open-index.js";
 import { type AlsoChange, commitRewrite, rewrite } from "./rewrite.js";
-import { type Attempt, takeTurns } from "./take-turns.js";
+import { type Attempt, retryWithReservation } from "./retry-with-reservation.js";
 
 /** On demand, and of large segments: as large as training makes them. */
 const wholeSegmentBytes = 128 * 1024 * 1024;
@@ -76,14 +76,14 @@ async function mergeLargeOf(
  */
 export async function compactAll(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
   await index.rewriting.rewrite(signal, async () => {
-    const attempt: Attempt<"done"> = async (turn) => {
+    const attempt: Attempt<"done"> = async (reservation) => {
       for (;;) {
-        const once = (snapshot: Snapshot) => compactOnce(index, snapshot, { signal, turn });
+        const once = (snapshot: Snapshot) => compactOnce(index, snapshot, { signal, reservation });
         const outcome = await index.snapshots.readNewest(once);
         if (outcome !== "continue") return outcome;
       }
     };
-    if ((await takeTurns(index, attempt, attemptsMax)) !== null) return;
+    if ((await retryWithReservation(index, attempt, attemptsMax)) !== null) return;
     throw new SealdexError(
       "storage_unavailable",
       `compact: other processes rewrote the index ${attemptsMax} times meanwhile`,
@@ -99,8 +99,8 @@ export function isForeign({ rows, model }: SegmentRef, manifest: Manifest): bool
 /** Of a merge. */
 export interface MergeOptions {
   readonly signal: AbortSignal | undefined;
-  /** See `takeTurns`. */
-  readonly turn?: string | undefined;
+  /** See `retryWithReservation`. */
+  readonly reservation?: string | undefined;
 }
 
 /**
@@ -159,12 +159,12 @@ export function planFor(snapshot: Snapshot, segmentBytes: number): RewritePlan {
 async function merge(
   index: OpenIndex,
   plan: RewritePlan,
-  { signal, turn }: MergeOptions,
+  { signal, reservation }: MergeOptions,
 ): Promise<Manifest | null> {
   const replacement = await rewrite(index, plan, { signal });
   const adopt: AlsoChange = (latest, replaced) =>
     signal?.aborted || latest.model?.name !== plan.target.name ? null : replaced;
-  return commitRewrite(index, replacement, [], adopt, turn);
+  return commitRewrite(index, replacement, [], adopt, reservation);
 }
 
 /** Whether merging all of them would gain nothing: no row is shadowed, no list is torn, none is small. */

@@ -14,6 +14,7 @@ import { SealdexError } from "../errors.js";
 import { invalid, typeName } from "../check-input.js";
 import { indexConfigOptions } from "../method-options.js";
 import { takeOptions } from "../option-names.js";
+import { own } from "../value-kinds.js";
 import type { CreateIndexOptions } from "../vector-index.js";
 import type { IndexDefinition } from "./stored-definition.js";
 
@@ -41,14 +42,14 @@ export function defineIndex(options: CreateIndexOptions, known?: KnownModel): In
       throw invalid(`indexConfig.${name}: expected none, since only ivfflat has it, got a value for ${type}`);
     }
   }
-  const config: IndexConfig = {
+  const config: IndexConfig = own({
     type,
     metric,
     nLists,
     ...(dimension !== undefined && { dimension }),
     ...(precision !== "float32" && { precision }),
     ...(!spilling && { spilling }),
-  };
+  });
   const model = known !== undefined && { model: known.identity };
   if (type !== "ivfpq") {
     for (const name of ["pqDim", "pqBits"] as const) {
@@ -61,7 +62,7 @@ export function defineIndex(options: CreateIndexOptions, known?: KnownModel): In
   const { pqDim = defaultPqDim, pqBits = defaultPqBits } = indexConfig;
   checkInteger(pqDim, 1, dimensionMax, "indexConfig.pqDim");
   checkInteger(pqBits, 1, pqBitsMax, "indexConfig.pqBits");
-  const quantized = { ...config, pqDim, pqBits };
+  const quantized = own({ ...config, pqDim, pqBits });
   if (dimension !== undefined) checkDimensionFits(quantized, dimension);
   return { config: quantized, ...model };
 }

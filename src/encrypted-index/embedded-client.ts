@@ -165,13 +165,13 @@ export class EmbeddedClient implements EmbeddedClientType {
     const index = this.#open(indexName, opened);
     // The record comes last: it is what makes the name taken, and by then the index is complete.
     signal?.throwIfAborted();
-    await index.log.begin();
+    await index.log.createFirst();
     if (signal?.aborted || !(await createConfirmed(this.#configStore, name, bytes))) {
       await index.log.store.delete([manifestName(opened.indexId, 1)]);
       signal?.throwIfAborted();
       throw taken();
     }
-    if (!(await index.log.hasBegun())) {
+    if (!(await index.log.exists())) {
       await this.#configStore.delete([name]);
       throw new SealdexError(
         "storage_unavailable",
@@ -207,8 +207,8 @@ export class EmbeddedClient implements EmbeddedClientType {
   }
 
   async listIndexes(options: ListIndexesOptions = {}): Promise<string[]> {
-    checkNameListing(options);
-    return this.#calls.look(options.signal, () => listNames(this.#configStore, options));
+    const own = checkNameListing(options);
+    return this.#calls.look(own.signal, () => listNames(this.#configStore, own));
   }
 
   async deleteIndex(options: OpenIndexOptions): Promise<void> {

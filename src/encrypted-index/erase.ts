@@ -3,6 +3,9 @@
 import { invalid } from "../check-input.js";
 import type { Manifest, SegmentRef } from "../commit/manifest.js";
 import type { Erasure, ErasureReceipt } from "../vector-index.js";
+import { namespaceText } from "../commit/namespaces.js";
+import { generationMax } from "../keys/keyset.js";
+import { hexadecimal, integer, parseStored, real, record, timeMax } from "../stored-json.js";
 import type { OpenIndex } from "./open-index.js";
 
 const label = "sealdex/1/erasure";
@@ -76,11 +79,16 @@ export async function namespaceNames({ log, namespaces }: OpenIndex): Promise<st
   return (await namespaces.all(await log.newest())).map(({ name }) => name).sort();
 }
 
+/** Verifies receipts of an index. */
+interface ReceiptReader extends Pick<OpenIndex, "indexId" | "indexName" | "keys"> {
+  readonly log: { newest(): Promise<Pick<Manifest, "version">>; now(): number };
+}
+
 /**
  * What a receipt says. Throws `invalid_request` unless a writer of this index signed it whose keys were in force at its version, which
  * exists, and it is not of the future.
  */
-export async function readReceipt(index: OpenIndex, receipt: unknown): Promise<Erasure> {
+export async function readReceipt(index: ReceiptReader, receipt: unknown): Promise<Erasure> {
   const { indexId, indexName, keys, log } = index;
   const [, encoded, signature] =
     (typeof receipt === "string" && new RegExp(`^${prefix}([\\w-]+)\\.([\\w-]{86})$`).exec(receipt)) || [];
@@ -103,10 +111,19 @@ export async function readReceipt(index: OpenIndex, receipt: unknown): Promise<E
   );
 }
 
-/** Not trusted before its signature was checked. */
+const receiptText = record<ReceiptText>({
+  indexId: hexadecimal(16),
+  namespace: namespaceText,
+  erasedAt: real(0, timeMax),
+  rows: integer(0),
+  version: integer(1),
+  keyGeneration: integer(1, generationMax),
+});
+
+/** Not trusted before its signature was checked. Undefined if it is not the text of a receipt. */
 function parse(bytes: Buffer): ReceiptText | undefined {
   try {
-    return JSON.parse(bytes.toString("utf8")) as ReceiptText;
+    return parseStored(bytes, "receipt", receiptText);
   } catch {
     return undefined;
   }

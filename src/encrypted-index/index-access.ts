@@ -11,6 +11,7 @@ import { newWrap, wrapsMax } from "../keys/wrap.js";
 import { ownerName } from "./index-record.js";
 import type { IndexDefinition } from "./stored-definition.js";
 import type { ChangeKeyset, RecordAccess, RecordOutcome } from "./record-access.js";
+import { own } from "../value-kinds.js";
 
 type Owner = OwnerKeyset<IndexDefinition>;
 
@@ -35,9 +36,9 @@ export class IndexAccess {
     };
     try {
       await this.#drawKeys((owner) => {
-        const [own, ...others] = owner.members;
+        const [holder, ...others] = owner.members;
         checkOtherKey(others, wrap.keyCheck);
-        const { name, access } = own;
+        const { name, access } = holder;
         return { ...owner, members: [{ name, access, ...wrap }, ...others] };
       }, wrapKeys);
     } catch (error) {
@@ -52,15 +53,15 @@ export class IndexAccess {
     }
   }
 
-  async wraps(): Promise<Pick<Member, "name" | "access" | "expiresAt" | "provider">[]> {
+  async wraps(): Promise<
+    (Pick<Member, "name" | "access"> & { readonly [N in "expiresAt" | "provider"]: Member[N] | undefined })[]
+  > {
     const { keyGeneration } = await this.#log.newest();
     return this.#record.read(keyGeneration, ({ members }) =>
-      members.map(({ name, access, expiresAt, provider }) => ({
-        name,
-        access,
-        ...(expiresAt !== undefined && { expiresAt }),
-        ...(provider && { provider }),
-      })),
+      members.map((member) => {
+        const { name, access, expiresAt, provider } = own(member);
+        return { name, access, expiresAt, provider };
+      }),
     );
   }
 
@@ -208,7 +209,7 @@ export class IndexAccess {
       ...owner,
       generations: [...owner.generations, generation],
       signingSeed,
-      members: owner.members.filter(({ expiresAt = Infinity }) => expiresAt > now),
+      members: owner.members.filter((member) => (own(member).expiresAt ?? Infinity) > now),
     };
   }
 

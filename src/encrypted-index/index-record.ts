@@ -1,5 +1,5 @@
 /**
- * The index record: what turns a name and a key into an open index. FORMAT.md §3.
+ * The index record: what turns a name and a key into an open index. docs/internals/format.md §3.
  *
  * In clear: the index's random id, the key-derivation salt and, for each wrap, its key check, with a checksum that distinguishes
  * accidental damage from a wrong key. Sealed under the key of each wrap: its keyset.

@@ -15,6 +15,7 @@ import { encodeModel } from "../segment/stored-model.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { run } from "../threads/run.js";
 import type { OpenedRecord } from "./index-record.js";
+import { own } from "../value-kinds.js";
 
 /** What a segment belongs to. */
 export interface SegmentPlace {
@@ -53,7 +54,7 @@ export class ObjectWriter {
     // A model that holds averages of rows in namespaces would outlive their erasure.
     const writing = writeSegment(keys, context, { ...batch, grouped }, encoding, this.#texts);
     const { bytes, rows, blocks, footerLength } = await run(writing, signal);
-    return {
+    return own({
       ...(await this.create(name, bytes, signal)),
       rows,
       deleted: batch.deleted.length,
@@ -61,7 +62,7 @@ export class ObjectWriter {
       footerLength,
       ...(modelName !== undefined && { model: modelName }),
       ...(namespace && { namespace: namespace.id }),
-    };
+    });
   }
 
   async storeModel(model: Model, signal?: AbortSignal): Promise<ObjectRef> {

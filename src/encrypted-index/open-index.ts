@@ -1,8 +1,7 @@
 /** One index, open in this process: what its verbs work on. */
 
 import { type Anchor, encodeAnchor } from "../commit/anchor.js";
-import { AnchorStore } from "../commit/anchor-store.js";
-import { AnchoredHistory } from "../commit/anchored-history.js";
+import { AnchoredHistory, AnchorStore } from "../commit/anchored-history.js";
 import type { Clock } from "../commit/clock.js";
 import { type Manifest, objectsDropped } from "../commit/manifest.js";
 import { openFolder } from "../commit/index-folder.js";
@@ -25,6 +24,7 @@ import type { KeyRing } from "../keys/key-ring.js";
 import type { OpenedRecord } from "./index-record.js";
 import { DroppedObjects, type Retention } from "./dropped-objects.js";
 import { IndexAccess } from "./index-access.js";
+import { own } from "../value-kinds.js";
 import type { Listings } from "./listings.js";
 import { type Job, Maintenance } from "./maintenance.js";
 import { ObjectWriter } from "./object-writer.js";
@@ -58,7 +58,7 @@ export interface OpenIndex extends SearchTarget {
   readonly namespaces: Namespaces;
   readonly scopes: NamespaceScopes;
   /** The name of the namespace that `snapshots` and `searcher` are restricted to, if they are. */
-  readonly namespace?: string;
+  readonly namespace: string | undefined;
   readonly rewriting: RewritingLock;
   readonly maintenance: Maintenance;
   /** Lets one update of this process work at a time. */
@@ -175,6 +175,7 @@ export function openIndex(
     namespaces,
     scopes,
     ...scopes.whole,
+    namespace: undefined,
     rewriting: new RewritingLock(),
     maintenance,
     updating: createSemaphore(1),
@@ -188,8 +189,8 @@ export function within(index: OpenIndex, namespace: string | undefined): OpenInd
 }
 
 /** The dimension, by definition or by the first vector. */
-export function dimensionOf({ config }: OpenIndex, manifest: Manifest): number | undefined {
-  return config.dimension ?? manifest.dimension;
+export function dimensionOf({ config }: OpenIndex, manifest: Manifest | undefined): number | undefined {
+  return config.dimension ?? (manifest && own(manifest).dimension);
 }
 
 /** Whether any vector is stored, of the dimension of this one: if there is none, any dimension may ask, and nothing is near. */

@@ -134,21 +134,21 @@ export type AlsoChange = (latest: Manifest, replaced: Manifest) => Manifest | nu
 
 /**
  * Commits a rewrite, as far as other processes have not replaced the same segments since, see `replaceSegments`. If nothing of
- * it applies or `also` declines, returns null and deletes what was stored for it, `others` included. `turn`: see `takeTurns`.
+ * it applies or `also` declines, returns null and deletes what was stored for it, `others` included. `reservation`: see `retryWithReservation`.
  */
 export async function commitRewrite(
   index: OpenIndex,
   replacement: Replacement,
   others: readonly ObjectRef[],
   also: AlsoChange,
-  turn?: string,
+  reservation?: string,
 ): Promise<Manifest | null> {
   const objects = [...replacement.stored, ...others];
   const committed = await index.log.commit((latest) => {
     if (!areCommittable(latest, objects)) return null;
     const replaced = replaceSegments(latest, replacement);
     return replaced && also(latest, { ...latest, ...replaced });
-  }, turn);
+  }, reservation);
   // Of a namespace that was erased meanwhile, none is committed.
   const named = committed === null ? new Set<string>() : namedObjects(committed);
   const unnamed = objects.filter(({ name }) => !named.has(name));

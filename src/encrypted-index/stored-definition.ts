@@ -1,4 +1,4 @@
-/** What an index is, as its keysets say. FORMAT.md §3. */
+/** What an index is, as its keysets say. docs/internals/format.md §3. */
 
 import type { ModelIdentity } from "../embedding/index-embedder.js";
 import {

@@ -14,7 +14,7 @@ import { dimensionOf, type OpenIndex } from "./open-index.js";
 import { type AlsoChange, commitRewrite, rewrite } from "./rewrite.js";
 import { publishTraining } from "./training-channel.js";
 import { type SampleSize, takeSample } from "./take-sample.js";
-import { type Attempt, takeTurns } from "./take-turns.js";
+import { type Attempt, retryWithReservation } from "./retry-with-reservation.js";
 
 /** Of samples and k-means. */
 const seed = 0x5ea1;
@@ -37,9 +37,9 @@ export async function train(index: OpenIndex, options: TrainOptions): Promise<vo
 /** While no other rewriting of this process runs. */
 async function trainAlone(index: OpenIndex, options: TrainOptions): Promise<void> {
   await index.rewriting.rewrite(options.signal, async () => {
-    const attempt: Attempt<true> = (turn) =>
-      index.snapshots.readNewest((snapshot) => trainOn(index, snapshot, options, turn));
-    if ((await takeTurns(index, attempt, attemptsMax)) === null) {
+    const attempt: Attempt<true> = (reservation) =>
+      index.snapshots.readNewest((snapshot) => trainOn(index, snapshot, options, reservation));
+    if ((await retryWithReservation(index, attempt, attemptsMax)) === null) {
       throw new SealdexError(
         "storage_unavailable",
         `train: other processes rewrote the index ${attemptsMax} times meanwhile`,
@@ -55,7 +55,7 @@ async function trainOn(
   index: OpenIndex,
   snapshot: Snapshot,
   { nLists, onProgress, signal }: TrainOptions,
-  turn: string | undefined,
+  reservation: string | undefined,
 ): Promise<true | null> {
   signal?.throwIfAborted();
   const { manifest } = snapshot;
@@ -91,7 +91,7 @@ async function trainOn(
     const dropped = latest.model === undefined ? [] : [latest.model.name];
     return { ...replaced, droppedObjects: [...replaced.droppedObjects, ...dropped], model: modelRef };
   };
-  if ((await commitRewrite(index, replacement, [modelRef], adopt, turn)) !== null) return true;
+  if ((await commitRewrite(index, replacement, [modelRef], adopt, reservation)) !== null) return true;
   signal?.throwIfAborted();
   return null;
 }

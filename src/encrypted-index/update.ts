@@ -22,7 +22,9 @@ import { forEachMatch, matchingSegments } from "./rows-by-id.js";
 /** Vectors and texts of a new segment, about. */
 const segmentBytes = 32 * 1024 * 1024;
 
-export type CheckedItems = { readonly ids: readonly string[] } | { readonly filter: CompiledFilter };
+export type CheckedItems =
+  | { readonly ids: readonly string[]; readonly filter: undefined }
+  | { readonly ids: undefined; readonly filter: CompiledFilter };
 
 /** The changed items as of one moment: what others replace or delete meanwhile is never brought back. */
 export async function update(
@@ -64,7 +66,7 @@ async function selectRows(
     rows.set(segment, bits);
     addRow(bits, row);
   };
-  if ("filter" in items) {
+  if (items.filter !== undefined) {
     await forEachMatch(snapshot, await matchingSegments(snapshot, items.filter, signal), select);
   } else {
     const found = await snapshot.findIds(await fingerprintsOf(index, new Set(items.ids)));

@@ -22,6 +22,7 @@ import { dimensionOf, type OpenIndex } from "./open-index.js";
 import { type CheckedItems, copyVector, type PackedItems, packItems } from "./pack-items.js";
 import { checkDimension, namespaceFor, storePacked } from "./upsert.js";
 import type { RawMetadata } from "../served-index.js";
+import { own as ownMembers } from "../value-kinds.js";
 
 export interface UpsertConditions {
   readonly deleteFilter: CompiledFilter | undefined;
@@ -55,7 +56,7 @@ export async function upsertAsOf(
       : [...items.keys()];
     if (packed === undefined || now.length !== changed.length || now.some((at, i) => at !== changed[i])) {
       const dimension = dimensionOf(index, snapshot.manifest);
-      packed = await packItems(checked, now, { ...index.config, dimension, embedder });
+      packed = await packItems(checked, now, ownMembers({ ...index.config, dimension, embedder }));
       changed = now;
     }
     const own = new Set(fingerprints.map(keyOf));

@@ -2,10 +2,11 @@
 
 import type { Item, UpsertResult } from "../vector-index.js";
 import { mergeSmallIfDue } from "./compact.js";
-import type { OpenIndex } from "./open-index.js";
+import { dimensionOf, type OpenIndex } from "./open-index.js";
 import { checkItems, packItems, takeItems } from "./pack-items.js";
 import { upsert } from "./upsert.js";
 import { upsertAsOf, type UpsertConditions } from "./upsert-as-of.js";
+import { own } from "../value-kinds.js";
 
 /** The items and all that they hold are the caller's again once this has returned its promise. */
 export async function upsertItems(
@@ -16,8 +17,8 @@ export async function upsertItems(
   const { deleteFilter, within, skipUnchanged, embedder, signal } = conditions;
   const isConditional = (deleteFilter ?? within) !== undefined || skipUnchanged;
   const prepare = async () => {
-    const dimension = index.config.dimension ?? index.log.known?.dimension;
-    const packing = { ...index.config, dimension, embedder };
+    const dimension = dimensionOf(index, index.log.known);
+    const packing = own({ ...index.config, dimension, embedder });
     const checked = await checkItems(takeItems(items, packing), index.keys, packing);
     return {
       checked,

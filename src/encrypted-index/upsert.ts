@@ -13,7 +13,7 @@ import { type Row, type Rows, rowsOf } from "../segment/row.js";
 import { withEncoding } from "./encoding.js";
 import type { StoredSegment } from "../commit/replace-segments.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
-import { takeTurns } from "./take-turns.js";
+import { retryWithReservation } from "./retry-with-reservation.js";
 import type { SegmentPlace } from "./object-writer.js";
 import type { PackedItems } from "./pack-items.js";
 
@@ -30,7 +30,7 @@ export async function upsert(
 ): Promise<void> {
   const { rows, dimension } = packed;
   if (rows.length === 0) return;
-  const attempt = async (turn?: string) => {
+  const attempt = async (reservation?: string) => {
     // What is known here will do: the commit finds out whether it has changed.
     const { manifest, model } = await index.snapshots.recentModel();
     const modelName = manifest.model?.name;
@@ -44,10 +44,10 @@ export async function upsert(
       // If it was trained in the meantime, the rows are grouped by lists that are no longer the index's.
       return latest.model?.name === modelName;
     };
-    return commitAddition(index, { segments, dimension, namespace }, fits, { signal, turn });
+    return commitAddition(index, { segments, dimension, namespace }, fits, { signal, reservation });
   };
   // Erasures of the namespace that follow one another would be first again and again.
-  if (index.namespace !== undefined) await takeTurns(index, attempt);
+  if (index.namespace !== undefined) await retryWithReservation(index, attempt);
   else while ((await attempt()) === null);
 }
 

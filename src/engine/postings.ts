@@ -1,5 +1,5 @@
 /**
- * Postings: which rows have a term, how often, and at which positions. FORMAT.md §4.
+ * Postings: which rows have a term, how often, and at which positions. docs/internals/format.md §4.
  *
  * The postings of all terms are one stream, cut into chunks of equal length. A list is one block, or several, each with a head that
  * bounds the scores of its rows. A block lies within one chunk.

@@ -9,6 +9,7 @@ import { onlyKey, type ParentKeys } from "../crypto/sealed-object.js";
 import { isSignedBy, signingKeyOf, signMessage, verifyKey } from "../crypto/signing.js";
 import { SealdexError } from "../errors.js";
 import { type Access, currentGeneration, type Keyset } from "./keyset.js";
+import { own } from "../value-kinds.js";
 
 interface Generation {
   readonly data: KeyObject;
@@ -116,7 +117,7 @@ export class KeyRing {
     this.#oldest = keyset.generations[0].number;
     const current = this.#generations.get(currentGeneration(keyset));
     if (current !== undefined && keyset.signingSeed) current.signing ??= secretKey(keyset.signingSeed);
-    this.#expiresAt = keyset.expiresAt ?? Infinity;
+    this.#expiresAt = own(keyset).expiresAt ?? Infinity;
     keyset.signingSeed?.fill(0);
   }
 

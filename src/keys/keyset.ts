@@ -1,5 +1,5 @@
 /**
- * Keysets: the keys of a wrap's holder, sealed under the wrap's key. FORMAT.md §3.
+ * Keysets: the keys of a wrap's holder, sealed under the wrap's key. docs/internals/format.md §3.
  *
  * Readers get the keys that open stored objects and verify commits; writers also the key that signs
  * commits; the owner also the key-encryption keys of all wraps, to give every holder new keys
@@ -23,6 +23,7 @@ import {
   timeMax,
 } from "../stored-json.js";
 import { newSigningSeed, signingKey, signingKeyBytes, verifyKeyOf } from "../crypto/signing.js";
+import { own } from "../value-kinds.js";
 
 /** Access of a wrap's holder. The owner may do everything, and only the owner manages keys. */
 export type Access = "owner" | "read-write" | "read-only";
@@ -101,7 +102,7 @@ export function newGeneration(number: number): { generation: KeyGeneration; sign
 
 /** Derives a member's keyset from the owner's. */
 export function keysetFor<D>(owner: OwnerKeyset<D>, member: Member): Keyset<D> {
-  const { name, access, expiresAt } = member;
+  const { name, access, expiresAt } = own(member);
   const { indexSecret, generations, signingSeed, members, reencrypting, definition } = owner;
   return {
     name,
@@ -235,7 +236,8 @@ export function decodeKeyset<D>(bytes: Uint8Array, object: string, definition: C
   };
 }
 
-function memberText({ name, access, expiresAt, keyCheck, provider }: Member): MemberText {
+function memberText(member: Member): MemberText {
+  const { name, access, expiresAt, keyCheck, provider } = own(member);
   return {
     name,
     access,

@@ -55,6 +55,7 @@ import {
   takeStoreOptions,
   withoutSelectorOptions,
 } from "./store-options.js";
+import { own as ownMembers } from "../value-kinds.js";
 
 const wordSearchOptions = optionNames<NamespaceOption>("keywordSearch", { namespace: true });
 const getOptions = optionNames<NamespaceOption>("getByIds", { namespace: true });
@@ -255,7 +256,7 @@ export class EncryptedVectorStore extends SimilaritySearches {
    * deleted, by id too.
    */
   override async delete(params?: DeleteParams): Promise<void> {
-    const { namespace: wanted, ...selection } = params ?? ({} as DeleteParams);
+    const { namespace: wanted, ...selection } = ownMembers(params ?? ({} as DeleteParams));
     const { ids, filter: own } = checkSelection(selection as Selection);
     const { filter, namespace } = this.#limits.of({ filter: own, namespace: wanted });
     const { index } = await this.#index.open();

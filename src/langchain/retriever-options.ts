@@ -11,6 +11,7 @@ import { invalid } from "../check-input.js";
 import { type Filter, takeFilter } from "../filter.js";
 import { optionNames, takeOptions } from "../option-names.js";
 import type { SearchOptions } from "./similarity-searches.js";
+import { own as ownMembers } from "../value-kinds.js";
 
 type RetrieverFields<V extends VectorStoreInterface> = Partial<VectorStoreRetrieverInput<V>> & SearchOptions;
 
@@ -53,7 +54,7 @@ export function checkRetrieverArguments<V extends VectorStoreInterface>(
   const [first = {}, given, callbacks, tags, metadata, verbose] = args;
   const filter = own(given);
   if (typeof first === "number")
-    return { k: first, ...defined({ filter, callbacks, tags, metadata, verbose }) };
+    return ownMembers({ k: first, filter, ...defined({ callbacks, tags, metadata, verbose }) });
   const fields = defined(takeOptions(first, fieldNames));
   const { searchKwargs, searchType } = fields as { searchKwargs?: object; searchType?: unknown };
   if (searchKwargs !== undefined) {
@@ -63,10 +64,11 @@ export function checkRetrieverArguments<V extends VectorStoreInterface>(
   if ((fields.filter ?? undefined) !== undefined && (filter ?? undefined) !== undefined) {
     throw invalid("asRetriever: expected one filter, got two");
   }
-  return {
+  return ownMembers({
     ...fields,
-    ...defined({ filter: filter ?? own(fields.filter), callbacks, tags, metadata, verbose }),
-  };
+    filter: filter ?? own(fields.filter),
+    ...defined({ callbacks, tags, metadata, verbose }),
+  });
 }
 
 /** LangChain's type covers filters of all stores; this store accepts those of an index. */
@@ -75,5 +77,6 @@ function own<F>(filter: F | undefined): F | undefined {
 }
 
 function defined<T extends object>(fields: T): Partial<T> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<T>;
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return ownMembers(Object.fromEntries(entries)) as Partial<T>;
 }

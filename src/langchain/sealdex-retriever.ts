@@ -11,6 +11,7 @@ import {
 import type { Filter } from "../filter.js";
 import { checkRecall } from "../probing.js";
 import type { SearchOptions } from "./similarity-searches.js";
+import { own } from "../value-kinds.js";
 
 interface SearchedStore extends VectorStoreInterface {
   FilterType: Filter;
@@ -31,9 +32,10 @@ interface SearchedStore extends VectorStoreInterface {
 export class SealdexRetriever<V extends SearchedStore> extends VectorStoreRetriever<V> {
   readonly #options: SearchOptions;
 
-  constructor({ recall, namespace, ...fields }: VectorStoreRetrieverInput<V> & SearchOptions) {
-    super(fields as VectorStoreRetrieverInput<V>);
-    checkRecall({ recall });
+  constructor(options: VectorStoreRetrieverInput<V> & SearchOptions) {
+    const { recall, namespace, ...fields } = own(options);
+    super(own(fields) as VectorStoreRetrieverInput<V>);
+    checkRecall({ recall, nProbes: undefined, greedy: undefined });
     this.#options = { recall, namespace };
   }
 

@@ -5,6 +5,7 @@ import { SealdexError } from "../errors.js";
 import { compileFilter, type Filter, matchesEverything, type Predicate, takeFilter } from "../filter.js";
 import type { JsonText } from "../json-text.js";
 import type { Metadata, NamespaceOption } from "../vector-index.js";
+import { own as ownMembers } from "../value-kinds.js";
 
 export interface LimitOptions extends NamespaceOption {
   readonly filter?: Filter | undefined;
@@ -29,7 +30,8 @@ export class StoreLimits {
    * `namespaceOf`.
    */
   of(call: LimitOptions): { readonly filter: Filter | undefined; readonly namespace: string | undefined } {
-    return { filter: this.#both(call.filter), namespace: this.namespaceOf(call) };
+    const { filter, namespace } = ownMembers(call);
+    return { filter: this.#both(filter), namespace: this.namespaceOf({ namespace }) };
   }
 
   /**

@@ -10,6 +10,7 @@ import type { OpenObjects } from "./open-objects.js";
 import { OpenSnapshots } from "./open-snapshots.js";
 import { Searcher } from "./searcher.js";
 import { Snapshots } from "./snapshots.js";
+import { own } from "../value-kinds.js";
 
 /** What searches and reads work on. */
 export interface SearchTarget {
@@ -100,7 +101,7 @@ export class NamespaceScopes {
       if (oblivious) await this.#openWhole(manifest);
       const id = name === undefined ? undefined : namespaces.idOf(name, manifest);
       const isOwn = ({ namespace }: { readonly namespace?: string }) => id !== undefined && namespace === id;
-      return { ...manifest, segments: manifest.segments.filter(isOwn) };
+      return own({ ...manifest, segments: manifest.segments.filter(isOwn) });
     };
     const scope = { onNewer, ...(name !== undefined && { select }) };
     const open = new OpenSnapshots(objects, clock, scope);

@@ -17,6 +17,7 @@ import type { EarlyReads } from "./early-reads.js";
 import { findExpired, tombstoneSegments } from "./expired-items.js";
 import { keysOfSegment, type ObjectOwner } from "./object-owner.js";
 import { type OpenSegment, Snapshot } from "./snapshot.js";
+import { own as ownMembers } from "../value-kinds.js";
 
 /** A segment that is open for some snapshots. */
 interface SharedReader {
@@ -120,7 +121,7 @@ export class OpenObjects {
   }
 
   async #segment(ref: SegmentRef, reader: SegmentReader): Promise<OpenSegment> {
-    if (ref.namespace === undefined) return { ref, reader };
+    if (ref.namespace === undefined) return { ref, reader, namespace: undefined };
     return { ref, reader, namespace: (await this.#owner.namespaces.byId(ref.namespace)).name };
   }
 
@@ -180,10 +181,11 @@ export class OpenObjects {
  */
 function checkShapes(
   config: IndexConfig,
-  { version, dimension, model }: Manifest,
+  manifest: Manifest,
   segments: readonly OpenSegment[],
   opened: Model | undefined,
 ): void {
+  const { version, dimension, model } = ownMembers(manifest);
   const isOfIndex = (own: number) => own === (config.dimension ?? own) && own % (config.pqDim ?? 1) === 0;
   expectStored(
     dimension === undefined || isOfIndex(dimension),

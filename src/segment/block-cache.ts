@@ -84,10 +84,10 @@ export class BlockCache implements LimitedCache {
     return group;
   }
 
-  /** Evicts everything, and clears what is in the heap: nothing may be pinned, and nobody uses a value any more. */
+  /** Evicts everything, and clears values in the heap: nothing may be pinned, and nobody uses a value any more. */
   async close(): Promise<void> {
     await this.clear();
-    // What is still being read will not stay.
+    // Reads in progress do not enter the cache.
     for (const group of this.#groups) group.close();
   }
 

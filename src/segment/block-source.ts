@@ -9,7 +9,7 @@ import { entryWords } from "./id-table.js";
 import { yieldIfDue } from "../threads/yield-to-event-loop.js";
 import type { IndexCache } from "./index-cache.js";
 
-/** What must be known of a segment before any of it is read; kept sealed in the manifest. */
+/** A segment as its manifest describes it, before any of it is read. */
 export interface SegmentLocation {
   readonly context: ObjectContext;
   readonly header: Uint8Array;
@@ -37,7 +37,7 @@ interface Tail extends CachedValue {
 const tailKey = namedKey<Tail>("tail");
 
 export class BlockSource {
-  /** What is opened of the segment. */
+  /** Opened parts of the segment. */
   readonly cache: CacheGroup;
   readonly location: SegmentLocation;
   readonly #opener: ObjectOpener;

@@ -44,7 +44,7 @@ export class BlockTable<B extends RowBlock> implements Iterable<B> {
     this.end = end;
   }
 
-  /** What it takes in memory, in bytes, without blocks that were asked for. */
+  /** Memory held, in bytes, without blocks that were asked for. */
   get bytes(): number {
     return this.#words.byteLength + this.#offsets.byteLength;
   }

@@ -1,6 +1,6 @@
 /** The cached values of one owner, such as a segment. They are evicted together once the owner is not needed any more. */
 
-/** What can be cached. A value never changes. */
+/** A value that can be cached. It never changes. */
 export interface CachedValue {
   /** Memory held, in bytes. */
   readonly bytes: number;
@@ -50,7 +50,7 @@ interface Entry<T extends CachedValue> {
   usedAt: number;
 }
 
-/** A read in progress, and what stops it. */
+/** A read in progress, and the signal that stops it. */
 interface Loading {
   readonly reading: Promise<unknown>;
   readonly signal: AbortSignal | undefined;
@@ -65,14 +65,14 @@ async function settled(loading: Loading | undefined): Promise<void> {
   }
 }
 
-/** What may be evicted. */
+/** Entries that may be evicted. */
 export interface IdleValue {
   readonly usedAt: number;
   readonly plaintext: Uint8Array | undefined;
   evict(): void;
 }
 
-/** What an entry takes besides its value, in bytes: the objects of entry, value and buffer, and their places in maps. */
+/** Memory that an entry takes besides its value, in bytes: the objects of entry, value and buffer, and their places in maps. */
 export const entryBytes = 512;
 
 export class CacheGroup {
@@ -186,7 +186,7 @@ export class CacheGroup {
     if (this.#entries.size === 0) this.#account.leave();
   }
 
-  /** What is not pinned. */
+  /** Entries that are not pinned. */
   idle(): IdleValue[] {
     return Array.from(this.#entries).flatMap(([key, { pins, usedAt, value }]) => {
       if (pins > 0) return [];

@@ -24,7 +24,7 @@ export interface CodeBlock extends RowBlock, KeyOf<OpenCodes> {
 
 /** Of a block, as stored. */
 export const codeBlockBytesMax = 640 * 1024;
-/** What a row takes at the least. */
+/** The least that a row takes. */
 const fingerprintBytes = 16;
 const listMax = 2 ** 32 - 1;
 /** Of a sealed block in memory: its length, first row, rows, list, radius. */
@@ -92,7 +92,7 @@ export class CodeTable implements Iterable<CodeBlock> {
     return this.#firsts.length - 1;
   }
 
-  /** What it takes in memory, in bytes, without blocks that were asked for. */
+  /** Memory held, in bytes, without blocks that were asked for. */
   get bytes(): number {
     return this.sealed.bytes + this.#firsts.byteLength;
   }

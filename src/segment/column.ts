@@ -1,5 +1,5 @@
 /**
- * Metadata columns: for one path, which rows reach which values by it. FORMAT.md §4.
+ * Metadata columns: for one path, which rows reach which values by it. docs/internals/format.md §4.
  *
  * "Reach" is a filter's word (see filter-match.ts): a path enters objects, and the objects of an array; of an array at its
  * end it reaches each element and the whole. A column holds the scalars that are reached and says of which rows arrays

@@ -1,4 +1,4 @@
-/** What a footer says as JSON: texts, and lengths of sections that most segments do not have. FORMAT.md §4. */
+/** The JSON part of a footer: texts, and lengths of sections that most segments do not have. docs/internals/format.md §4. */
 
 import { tagBytes } from "../crypto/sealed-object.js";
 import { SealdexError } from "../errors.js";
@@ -25,7 +25,7 @@ export interface TextSums {
   readonly lengthBytes: number;
 }
 
-/** What is said of terms: present if there are any. */
+/** Term statistics; absent if the segment has no terms. */
 export interface TermsText extends TextSums {
   /** Sealed length, first row, rows. */
   readonly lengths: readonly (readonly [number, number, number])[];

@@ -1,5 +1,5 @@
 /**
- * A segment's footer: where each of its sealed blocks lies and what it holds. FORMAT.md §4.
+ * A segment's footer: where each of its sealed blocks lies and what it holds. docs/internals/format.md §4.
  *
  * Blocks follow one another in the object: codes, second lists, records, contents, lengths, postings, dictionary, sorted ids, columns,
  * expiries, id table, footer. Offsets and block numbers are therefore sums and not stored.
@@ -54,7 +54,7 @@ export interface Footer {
   readonly spilled: readonly Block[];
   readonly records: BlockTable<PageBlock>;
   readonly contents: BlockTable<PageBlock>;
-  /** What is known of all terms; undefined if the segment holds none, as its three sections then do. */
+  /** Statistics of all terms; undefined if the segment holds none, as its three sections then do. */
   readonly textSums: TextSums | undefined;
   readonly lengths: readonly RowBlock[];
   readonly postings: readonly PostingBlock[];
@@ -75,7 +75,7 @@ export interface TermBlock extends Block, KeyOf<TermPage> {
 
 type Unplaced<B extends Block> = Omit<B, "number" | "offset">;
 
-/** What the writer knows of each block, in the order in which it sealed them. */
+/** A footer in the making: each block, in the order in which the writer sealed them. */
 export interface FooterDraft {
   readonly dimension: number;
   readonly rows: number;
@@ -135,7 +135,7 @@ function wordsOf({ length, firstRow, rows }: Unplaced<RowBlock>): number[] {
   return [length, firstRow, rows];
 }
 
-/** What a manifest says of the segment that a footer belongs to. */
+/** The segment that a footer belongs to, as the manifest describes it. */
 export interface FooterOf {
   /** Of the whole object, in bytes. */
   readonly length: number;
@@ -223,7 +223,7 @@ export function decodeFooter(bytes: Uint8Array, segment: FooterOf): Footer {
   return footer;
 }
 
-/** Throws `corrupt` unless each section has what the rows of the segment have. */
+/** Throws `corrupt` unless each section covers the rows of the segment. */
 function checkSections(footer: Footer, segment: FooterOf): void {
   const { dimension, rows, textSums, lengths, dictionary, sortedIds, columns, expiries, ids } = footer;
   expectFooter(dimension >= 1 && dimension <= dimensionMax, "dimension", `1 to ${dimensionMax}`);
@@ -315,7 +315,7 @@ export function* blocksIn(footer: Footer): Generator<Block> {
     yield* section;
 }
 
-/** What a footer takes in memory, in bytes: each block is an object of a few numbers, but for pages, of which few become one. */
+/** Memory that a footer takes, in bytes: each block is an object of a few numbers, but for pages, of which few become one. */
 export function footerBytes(footer: Footer): number {
   const { codes, spilled, records, contents, lengths, postings, dictionary } = footer;
   const { columns, expiries, ids } = footer;

@@ -7,7 +7,7 @@ import { Occurrences, type SortedOccurrences } from "./occurrences.js";
 import type { Row, Rows } from "./row.js";
 import { sortedTerms } from "./sorted-terms.js";
 
-/** What words are made of. */
+/** The texts of rows, and the analyzer that makes terms of them. */
 export interface RowTexts {
   readonly analyzer: Analyzer;
   /** The texts of a row, none if it has none. */

@@ -1,6 +1,6 @@
 /**
  * The items that a segment has a row or a tombstone for: sorted fingerprints, each with the number of its row or the mark of a
- * tombstone. Layout (n, 5) words: the fingerprint's four, then the row. FORMAT.md §4.
+ * tombstone. Layout (n, 5) words: the fingerprint's four, then the row. docs/internals/format.md §4.
  */
 
 import type { Work } from "../engine/work.js";

@@ -32,7 +32,7 @@ export class Occurrences implements TermSink {
   #used = 0;
   #rowWord = 0;
 
-  /** What is added from now on is of this row. Rows ascend. */
+  /** Starts a row: occurrences that follow belong to it. Rows ascend. */
   beginRow(row: number): void {
     this.#rowWord = 16 * row - 1;
   }

@@ -1,4 +1,4 @@
-/** What blocks of a segment are once they are opened. */
+/** Blocks of a segment, opened. */
 
 import { BitReader } from "../engine/bit-reader.js";
 import { lastUseOf } from "../engine/block-struct.js";

@@ -1,4 +1,4 @@
-/** A page: entries of rows side by side, such as their records. FORMAT.md §4. */
+/** A page: entries of rows side by side, such as their records. docs/internals/format.md §4. */
 
 import { SealdexError } from "../errors.js";
 import { expectStored } from "../stored-json.js";

@@ -1,7 +1,7 @@
 /**
  * What a footer says of a section that may have tens of thousands of blocks: codes, records, contents. A process reads it before its
  * first query, so an entry has few bytes. First rows are sums. A sealed length is stored once for as many rows: all blocks of codes
- * with as many rows are equally long. FORMAT.md §4.
+ * with as many rows are equally long. docs/internals/format.md §4.
  */
 
 import type { ByteWriter } from "../engine/byte-writer.js";

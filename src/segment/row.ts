@@ -1,5 +1,5 @@
 /**
- * Rows: what a segment keeps of an item besides its vector. FORMAT.md §4.
+ * Rows: what a segment keeps of an item besides its vector. docs/internals/format.md §4.
  *
  * A record holds id and metadata together, since every result needs the id and most need the metadata;
  * contents are kept apart, so that a filter does not read texts.
@@ -44,7 +44,7 @@ const timeBytes = 8;
 /** Bytes of an id up to which `recordIdAt` reads it byte by byte. */
 const shortIdMax = 16;
 
-/** What a record holds. */
+/** The fields of a record. */
 export interface RecordFields {
   readonly id: string;
   readonly metadataJson: string;
@@ -138,7 +138,7 @@ export function decodeContents(stored: Uint8Array): string {
   return storedText(stored, "contents");
 }
 
-/** Throws `corrupt` for what is not UTF-8. */
+/** Throws `corrupt` unless it is UTF-8. */
 export function storedText(bytes: Uint8Array, field: string): string {
   try {
     return utf8.decode(bytes);

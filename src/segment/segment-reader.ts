@@ -6,7 +6,9 @@ import type { ParentKeys } from "../crypto/sealed-object.js";
 import { joinPieces } from "../engine/code-pieces.js";
 import type { Codec } from "../engine/codec.js";
 import { gatherVectors } from "../engine/gather-vectors.js";
+import { SealdexError } from "../errors.js";
 import type { BlobStore } from "../storage/blob-store.js";
+import { yieldIfDue } from "../threads/yield-to-event-loop.js";
 import { distinct, groupsOf, leading } from "./block-requests.js";
 import { BlockSource, type SegmentLocation } from "./block-source.js";
 import { type CacheGroup, type CacheKey, type CachedValue, namedKey } from "./cache-group.js";
@@ -24,7 +26,6 @@ import {
   OpenCodes,
   OpenIdTable,
 } from "./opened-blocks.js";
-import { namingObject, opening } from "./open-missing.js";
 import { Page } from "./page.js";
 import { contentEntries, recordEntries } from "./row.js";
 import { type ReadPage, RowPages } from "./row-pages.js";
@@ -33,7 +34,7 @@ import { decodeSecondLists, type SpilledCodes } from "./spilled-codes.js";
 const idTableKey = namedKey<OpenIdTable>("id table");
 const spilledKey = namedKey<SpilledCodes>("spilled codes");
 
-/** What each page of a section has. */
+/** The entries of a section's pages. */
 const entriesOf = { records: recordEntries, contents: contentEntries };
 type Section = keyof typeof entriesOf;
 
@@ -48,7 +49,7 @@ export interface OpenRecords {
 export class SegmentReader {
   readonly footer: Footer;
   readonly codec: Codec;
-  /** What is opened of the segment, and what others make of it. */
+  /** Opened parts of the segment, and values that others derive from it. */
   readonly cache: CacheGroup;
   readonly #source: BlockSource;
 
@@ -335,4 +336,36 @@ function placesByBlock(
     else places.push(place);
   });
   return placesOf;
+}
+
+/** Returns the result of `open`. If that throws `corrupt`, the message begins with the name of the object. */
+function namingObject<T>(name: string, open: () => T): T {
+  try {
+    return open();
+  } catch (error) {
+    if (!(error instanceof SealdexError) || error.code !== "corrupt") throw error;
+    throw new SealdexError("corrupt", `stored object ${name}: ${error.message}`, { cause: error });
+  }
+}
+
+/** Reads blocks of an object that are missing from the cache, and opens each. */
+function opening<T extends CachedValue, B, P>(
+  name: string,
+  read: (missing: readonly B[]) => Promise<readonly P[]>,
+  open: (block: B, plaintext: P) => T,
+): (missing: readonly B[]) => Promise<T[]> {
+  return async (missing) => {
+    const plaintexts = await read(missing);
+    const opened: T[] = [];
+    try {
+      for (const [i, plaintext] of plaintexts.entries()) {
+        opened.push(namingObject(name, () => open(missing[i], plaintext)));
+        await yieldIfDue();
+      }
+      return opened;
+    } catch (error) {
+      for (const value of opened) value.free?.();
+      throw error;
+    }
+  };
 }

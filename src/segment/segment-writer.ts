@@ -1,5 +1,5 @@
 /**
- * Writes a segment: rows grouped by inverted list, sealed in blocks that can be read one by one. FORMAT.md §4 defines the bytes.
+ * Writes a segment: rows grouped by inverted list, sealed in blocks that can be read one by one. docs/internals/format.md §4 defines the bytes.
  */
 
 import type { ObjectContext, ParentKeys } from "../crypto/sealed-object.js";

@@ -44,7 +44,7 @@ export class SharedLimit {
 
   /** Evicts from the largest caches what is beyond the limit, as far as it is not in use. */
   settle(): void {
-    // What a cache evicts may let go of other values, which settles again.
+    // Evicting can release further values and re-enter `settle()`.
     if (this.#bytes <= this.bytesMax || this.#isSettling) return;
     this.#isSettling = true;
     for (const cache of [...this.#caches].sort((a, b) => b.bytes - a.bytes)) {

@@ -1,4 +1,4 @@
-/** The ids of a segment's rows in the order of string comparison, so that ids can be listed page by page. FORMAT.md §4. */
+/** The ids of a segment's rows in the order of string comparison, so that ids can be listed page by page. docs/internals/format.md §4. */
 
 import type { Work } from "../engine/work.js";
 import { expectStored } from "../stored-json.js";
@@ -14,7 +14,7 @@ const fingerprintBytes = 16;
 
 export interface SortedIds {
   readonly ids: readonly string[];
-  /** What is stored of id `i`: the fingerprint, then the id in UTF-8. */
+  /** The stored entry of id `i`: its fingerprint, then the id in UTF-8. */
   entry(i: number): Uint8Array;
 }
 

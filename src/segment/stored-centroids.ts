@@ -1,4 +1,4 @@
-/** Centroids as bytes: each in the lowest precision that holds it exactly (round-centroids.ts). FORMAT.md §6. */
+/** Centroids as bytes: each in the lowest precision that holds it exactly (round-centroids.ts). docs/internals/format.md §6. */
 
 import { countRows, gather, sortByList } from "../engine/rows.js";
 import { decodeScalars, encodeScalars, roundVectors, scalarRowBytes } from "../engine/scalar.js";

@@ -1,4 +1,4 @@
-/** Models as bytes. FORMAT.md §6. */
+/** Models as bytes. docs/internals/format.md §6. */
 
 import { keepsCodesOnly } from "../engine/coded.js";
 import { dimensionMax, type IndexConfig } from "../engine/config.js";

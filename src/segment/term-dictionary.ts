@@ -1,4 +1,4 @@
-/** The terms of a segment by their bytes, with where their postings are, as they are stored. FORMAT.md §4. */
+/** The terms of a segment by their bytes, with where their postings are, as they are stored. docs/internals/format.md §4. */
 
 import { ByteWriter } from "../engine/byte-writer.js";
 import type { PostingList } from "../engine/postings.js";

@@ -1,5 +1,5 @@
 /**
- * Encodes the words of a segment's rows: lengths of their texts, postings of all terms, dictionary. FORMAT.md §4. A function of the rows
+ * Encodes the words of a segment's rows: lengths of their texts, postings of all terms, dictionary. docs/internals/format.md §4. A function of the rows
  * alone, so that a merge analyzes texts again and no term of a deleted row outlives it.
  */
 

@@ -96,7 +96,7 @@ export class TermPage implements CachedValue {
   }
 }
 
-/** What is known of a page. */
+/** A page as the footer describes it. */
 interface PageOf {
   readonly firstTerm: string;
   readonly rows: number;

@@ -1,4 +1,4 @@
-/** Reads what a segment holds of words, through the cache. */
+/** Reads the words of a segment, through the cache. */
 
 import { chunkBytes, type PostingList } from "../engine/postings.js";
 import { PostingCursor } from "../engine/posting-cursor.js";

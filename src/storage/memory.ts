@@ -3,6 +3,7 @@
 import { withAbsenceCheck } from "./absence.js";
 import type { BlobStore } from "./blob-store.js";
 import { joinBytes } from "./join-bytes.js";
+import { own } from "../value-kinds.js";
 import { checkKey, checkPrefix } from "./key.js";
 
 export function createMemoryStore(): BlobStore {
@@ -23,8 +24,9 @@ export function createMemoryStore(): BlobStore {
       blobs.set(key, copy);
       return true;
     },
-    async list(prefix, { limit, after = "" } = {}) {
+    async list(prefix, options = {}) {
       checkPrefix(prefix);
+      const { limit, after = "" } = own(options);
       const keys = [...blobs.keys()].filter((key) => key.startsWith(prefix) && key > after);
       // Keys are ASCII, so string order is byte order.
       return keys.sort().slice(0, limit);

@@ -17,6 +17,7 @@ import { withAbsenceCheckOf } from "./absence.js";
 import type { BlobStore, OperationOptions } from "./blob-store.js";
 import { holdsBytes } from "./holds-bytes.js";
 import { performance, timers } from "../real-timers.js";
+import { none, own } from "../value-kinds.js";
 
 export interface RetryOptions {
   /**
@@ -39,9 +40,11 @@ const firstPauseMs = 50;
 const pauseMsMax = 5000;
 
 /** `store` with time-outs, and with retries if they are safe. Closing it closes `store`. */
-export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobStore {
-  options = takeOptions(options, retryOptions);
-  const { timeoutMs = storageTimeoutMsDefault, isTransient = isUnavailable } = options;
+export function withRetries(store: BlobStore, retries: RetryOptions = {}): BlobStore {
+  const { timeoutMs = storageTimeoutMsDefault, isTransient = isUnavailable } = takeOptions(
+    retries,
+    retryOptions,
+  );
 
   async function run<T>(
     what: string,
@@ -69,12 +72,14 @@ export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobS
   }
 
   const retried: BlobStore = {
-    read(key, range, { signal } = {}) {
+    read(key, range, given = none) {
+      const { signal } = own(given);
       const extraMs = range.length / bytesPerMs;
       return run(`read ${key}`, extraMs, signal, (attempt) => store.read(key, range, attempt));
     },
 
-    create(key, bytes, { signal } = {}) {
+    create(key, bytes, given = none) {
+      const { signal } = own(given);
       let unknown = false;
       return run(`create ${key}`, bytes.length / bytesPerMs, signal, async (attempt) => {
         if (unknown) {
@@ -89,14 +94,16 @@ export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobS
       });
     },
 
-    list(prefix, { limit, after, signal } = {}) {
+    list(prefix, given = none) {
+      const { limit, after, signal } = own(given);
       const listOptions = { ...(limit !== undefined && { limit }), ...(after !== undefined && { after }) };
       return run(`list ${prefix}`, 0, signal, async (attempt) =>
         store.list(prefix, Object.assign(attempt, listOptions)),
       );
     },
 
-    delete(keys, { signal } = {}) {
+    delete(keys, given = none) {
+      const { signal } = own(given);
       const what = `delete ${keys.length} keys`;
       const attemptMs = timeoutMs + deleteMsPerKey * keys.length;
       return limited(what, attemptMs, signal, async (attempt) => store.delete(keys, attempt));
@@ -123,7 +130,7 @@ function limited<T>(
   return new Promise((resolve, reject) => {
     let controller: AbortController | undefined;
     let givenUp: { readonly reason: unknown } | undefined;
-    const attempt = {
+    const attempt: OperationOptions = {
       // Created only for drivers that use it: it costs more than reading a small file.
       get signal() {
         controller ??= new AbortController();
@@ -131,6 +138,7 @@ function limited<T>(
         return controller.signal;
       },
     };
+    Object.setPrototypeOf(attempt, null);
     const settle = <V>(give: (value: V) => void, value: V) => {
       timers.clearTimeout(timer);
       stopListening();

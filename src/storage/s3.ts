@@ -259,7 +259,7 @@ function cutOff(body: Readable): Readable {
   return pipeline(body, limit, () => undefined);
 }
 
-/** Reduces a client error to what may be shown. */
+/** Reduces a client error to its code and status. */
 function describe(error: unknown): ServiceError {
   if (!isError(error)) return new ServiceError({ reason: "an unexpected error" });
   const { name, message, code, Code, $metadata } = error as Error & {

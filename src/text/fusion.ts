@@ -12,7 +12,7 @@ export interface Ranking {
  * - `automatic`: the weighted sum of scores, with an `alpha` for each query: the more the sides agree on it, the more vectors
  *   count.
  * - `rank`: reciprocal rank fusion, the sum of weight / (k + rank) over the sides. Default of `k`: 60.
- * - `scores`: the weighted sum of scores, each side's scaled to 0..1 over what it found.
+ * - `scores`: the weighted sum of scores, each side's scaled to 0..1 over its results.
  *
  * `alpha`: the weight of vectors, 0 to 1; words have 1 - alpha. Default 0.5.
  */

@@ -4,7 +4,7 @@ import { callKernel, type KernelCall } from "../engine/kernels/kernels.js";
 import { kernelThreads } from "./kernel-threads.js";
 import { TimeSlice, yieldToEventLoop } from "./yield-to-event-loop.js";
 
-/** What a task needs before it continues: kernel calls, a promise that settles, or nothing but a pause. */
+/** The needs of a task before it continues: kernel calls, a promise that settles, or nothing but a pause. */
 type Needed = readonly KernelCall[] | Promise<unknown> | void;
 
 /** `Work` that may also wait: a promise that it yields is awaited, and if that rejects, the yield throws. */
@@ -71,7 +71,7 @@ async function finish<T>(task: Task<T>, first: Needed, signal: AbortSignal | und
       needed = step.value;
     }
   } finally {
-    // An abandoned task frees what it holds; for one that is done this has no effect.
+    // Lets an abandoned task free its memory; no effect on a finished one.
     task.return(undefined as T);
   }
 }

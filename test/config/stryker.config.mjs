@@ -24,5 +24,5 @@ export default {
   thresholds: { high: 90, low: 90, break: 90 },
   tempDirName: "node_modules/.stryker",
   cleanTempDir: "always",
-  ignorePatterns: ["server/dist", "model/dist", "docs", "bench", "examples", ".sealdex"],
+  ignorePatterns: ["packages/server/dist", "packages/model/dist", "docs", "bench", "examples", ".sealdex"],
 };

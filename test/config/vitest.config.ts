@@ -26,7 +26,7 @@ const otherCore = process.env.SEALDEX_LANGCHAIN_CORE;
 /** The server under test uses the sources, not the build: one copy of every class. */
 const resolve = {
   alias: {
-    "sealdex-model": `${root}model/src/index.ts`,
+    "sealdex-model": `${root}packages/model/src/index.ts`,
     "sealdex/core": source("core.ts"),
     "sealdex/wire": source("service.ts"),
     ...(otherCore && { "@langchain/core": otherCore }),
@@ -79,7 +79,7 @@ const all: Test = {
 const unitSuites = {
   crypto: ["test/crypto/*.test.ts"],
   commit: [
-    "test/protocol/{anchor-store,anchored-commits,anchored-history,index-folder,late-commits,namespace-secrets,turns}.test.ts",
+    "test/protocol/{anchor-store,anchored-commits,anchored-history,index-folder,late-commits,namespace-secrets,reservations}.test.ts",
     "test/protocol/manifest{,-borders,-log,-reader}.test.ts",
   ],
 };

@@ -39,7 +39,7 @@ test("opening inverts sealing, block by block in any order", () => {
   );
 });
 
-test("the bytes are those that FORMAT.md gives", () => {
+test("the bytes are those that docs/internals/format.md gives", () => {
   const plaintext = Buffer.from("what FORMAT.md says");
   const bytes = Buffer.from(sealObject(parent, context, plaintext));
   expect(bytes.subarray(0, 12)).toEqual(Buffer.from("534c44580104000000000000", "hex"));
@@ -127,7 +127,7 @@ test("a key of a generation that is not known seals and opens nothing", () => {
   for (let i = 8; i < 12; i++) {
     const other = Uint8Array.from(bytes);
     other[i] ^= 1;
-    expect(() => openObject(parent, context, other)).toThrow("a key that the index record does not hold");
+    expect(() => openObject(parent, context, other)).toThrow("a key that the index record lacks");
   }
   const unknown = { generation: 3, key: () => undefined };
   expect(() => sealObject(unknown, context, Buffer.from("short"))).toThrowError(
@@ -148,7 +148,7 @@ test("every truncation and any extension of an object is detected", () => {
   const bytes = sealObject(parent, context, Buffer.from("short"));
   expect(() => openObject(parent, context, bytes.subarray(0, headerBytes - 1))).toThrow("truncated");
   expect(() => openObject(parent, context, bytes.subarray(0, headerBytes + tagBytes - 1))).toThrow(
-    "block 0 is cut short",
+    "block 0 is truncated",
   );
   for (let length = 0; length < bytes.length; length++) {
     expect(() => openObject(parent, context, bytes.subarray(0, length))).toThrowError(
@@ -178,7 +178,7 @@ describe("an object opens only where it belongs:", () => {
   });
   test("not under another key", () => {
     const other = onlyKey(createSecretKey(randomBytes(32)));
-    expect(() => openObject(other, context, bytes)).toThrow("belongs to another place or key");
+    expect(() => openObject(other, context, bytes)).toThrow("sealed for another place or key");
   });
 });
 

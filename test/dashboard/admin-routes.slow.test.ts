@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type BlobStore, generateKey, openLocation } from "../../src/core.js";
-import { AuditLog } from "../../server/src/audit/audit-log.js";
-import { Metrics } from "../../server/src/metrics.js";
+import { AuditLog } from "../../packages/server/src/audit/audit-log.js";
+import { Metrics } from "../../packages/server/src/metrics/metrics.js";
 import { type Answer, type RunningService, startService } from "../http/service.js";
 
 const rootKey = generateKey();

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { generateKey, openLocation } from "../../src/core.js";
-import { AuditLog } from "../../server/src/audit/audit-log.js";
-import type { AuditEntry, AuditReader } from "../../server/src/audit/read-log.js";
+import { AuditLog } from "../../packages/server/src/audit/audit-log.js";
+import type { AuditEntry, AuditReader } from "../../packages/server/src/audit/read-log.js";
 
 const logs = 3;
 const linesPerLog = 1500;

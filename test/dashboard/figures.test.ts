@@ -1,8 +1,8 @@
 /** What the pages of the dashboard compute themselves. */
 
 import { expect, test } from "vitest";
-import { percentileMs } from "../../server/admin/percentile.js";
-import { projectTo2d } from "../../server/admin/data/principal-components.js";
+import { percentileMs } from "../../packages/server/admin/percentile.js";
+import { projectTo2d } from "../../packages/server/admin/data/principal-components.js";
 
 const seconds = [0.001, 0.01, 0.1];
 const histogram = (...counts: number[]) => ({ count: counts.at(-1) ?? 0, sumSeconds: 0, seconds, counts });

@@ -199,9 +199,7 @@ describe("what is no image is refused, by its position, and nothing is stored", 
   test("pixels that are to be kept, and `keep` without an image", async () => {
     const index = await newIndex();
     const upsert = (item: object) => index.upsert([{ id: "a", ...item }]);
-    await expect(upsert({ contents: pixels(red), keep: true })).rejects.toThrow(
-      /expected a file in order to keep/,
-    );
+    await expect(upsert({ contents: pixels(red), keep: true })).rejects.toThrow(/keep requires a file/);
     await expect(upsert({ contents: "text", keep: true })).rejects.toThrow(
       /^items\[0\]\.keep: expected contents/,
     );

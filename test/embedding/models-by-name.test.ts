@@ -86,7 +86,7 @@ describe("a model by name", () => {
     const error = await rejection(embedder("all-mpnet-base-v2").embedQuery("a"));
     expect(error.code).toBe("invalid_request");
     expect(error.message).toBe(
-      "embedding model all-mpnet-base-v2: there is no such model in the local folder, the cache folder",
+      "embedding model all-mpnet-base-v2: no such model in the local folder, the cache folder",
     );
     expect(error.message).not.toContain(localFolder);
   });

@@ -14,11 +14,11 @@ const questions: readonly (readonly [string, ...string[]])[] = [
   ["Does the program phone home?", "README.md"],
   [
     "Can two programs write at the same moment without losing anything?",
-    "ARCHITECTURE.md",
+    "docs/internals/architecture.md",
     "docs/operations.md",
   ],
   ["How do I move my data to another machine?", "docs/operations.md"],
-  ["What do I do when the password leaks?", "docs/operations.md", "README.md"],
+  ["What do I do when the password leaks?", "docs/operations.md", "docs/security.md"],
   ["How can I make lookups faster once there are many documents?", "docs/training.md"],
   ["Where can I rent a cloud bucket to hold it?", "docs/storage.md"],
   ["How do I write my own backend for keeping blobs?", "docs/storage-drivers.md"],
@@ -26,12 +26,12 @@ const questions: readonly (readonly [string, ...string[]])[] = [
   ["Which languages does the bundled encoder understand?", "docs/embeddings.md"],
   ["How big is the file of token weights?", "docs/embeddings.md"],
   ["What numbers should I expect when measuring throughput?", "bench/README.md"],
-  ["How do I run the daemon on a port?", "server/README.md"],
+  ["How do I run the daemon on a port?", "packages/server/README.md"],
   ["What must I install to run the checks before sending a patch?", "CONTRIBUTING.md"],
-  ["How are the bytes on disk laid out?", "FORMAT.md"],
+  ["How are the bytes on disk laid out?", "docs/internals/format.md"],
   ["How much RAM does it consume?", "docs/operations.md"],
   ["How do I throw away old garbage left by crashed programs?", "docs/operations.md", "docs/storage.md"],
-  ["Which folder of source code may depend on which other one?", "ARCHITECTURE.md"],
+  ["Which folder of source code may depend on which other one?", "docs/internals/architecture.md"],
   ["How do I remove a document?", "docs/langchain.md"],
   ["Can I narrow down hits by year or author?", "docs/langchain.md"],
   ["How do I save a duplicate in case of disaster?", "docs/operations.md"],
@@ -41,10 +41,10 @@ async function hitsAt3(model: string): Promise<number> {
   const docs = readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md"));
   const top = [
     "README.md",
-    "ARCHITECTURE.md",
-    "FORMAT.md",
+    "docs/internals/architecture.md",
+    "docs/internals/format.md",
     "CONTRIBUTING.md",
-    "server/README.md",
+    "packages/server/README.md",
     "bench/README.md",
   ];
   const files = [...top, ...docs.map((name) => `docs/${name}`)];

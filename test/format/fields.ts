@@ -1,9 +1,16 @@
 /**
- * The fields of what is stored: which values each may have, which file checks that, and how to change it. FORMAT.md's table, the test of the checks and
+ * The fields of what is stored: which values each may have, which file checks that, and how to change it. docs/internals/format.md's table, the test of the checks and
  * the damages of the fuzz follow from it.
  */
 
 import { openManifest } from "../../src/commit/stored-manifest.js";
+import { AnchorStore } from "../../src/commit/anchored-history.js";
+import type { IndexIdentity } from "../../src/commit/index-identity.js";
+import { Namespaces } from "../../src/commit/namespaces.js";
+import { fingerprint } from "../../src/crypto/keys.js";
+import { readReceipt } from "../../src/encrypted-index/erase.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+import { storeOf } from "../tamper/world.js";
 import { storedDefinition } from "../../src/encrypted-index/stored-definition.js";
 import { codecToRead } from "../../src/engine/choose-codec.js";
 import type { Model } from "../../src/engine/model.js";
@@ -43,6 +50,9 @@ export const storedObjects = [
   "columns",
   "expiries",
   "id table",
+  "secret of a namespace",
+  "anchor",
+  "receipt of an erasure",
 ] as const;
 export type StoredObject = (typeof storedObjects)[number];
 
@@ -72,14 +82,18 @@ const otherTypes = [null, "x", [], {}, true, rawJson("1e999"), rawJson("-0.5")];
 const notNumbers = [...otherTypes, -1, 0.5, 2 ** 53, 1e308];
 
 function jsonField(
-  object: "manifest" | "keyset",
+  object: "manifest" | "keyset" | "receipt of an erasure",
   field: string,
   range: string,
   accepted: Values,
   refused: Values,
   checkedIn?: string,
 ): Field {
-  const files = { manifest: "commit/stored-manifest.ts", keyset: "keys/keyset.ts" };
+  const files = {
+    manifest: "commit/stored-manifest.ts",
+    keyset: "keys/keyset.ts",
+    "receipt of an erasure": "encrypted-index/erase.ts",
+  };
   return {
     object,
     field,
@@ -87,7 +101,8 @@ function jsonField(
     checkedIn: checkedIn ?? files[object],
     accepted: inParts(accepted),
     refused: inParts(refused),
-    set: (parts, value) => setAt(parts[object], field, value),
+    set: (parts, value) =>
+      setAt(object === "receipt of an erasure" ? parts.receipt : parts[object], field, value),
   };
 }
 
@@ -300,7 +315,7 @@ const manifestFields: readonly Field[] = [
   jsonField("manifest", "erasures", "1 to 2^48", [1, 2 ** 48], [...notNumbers, 0]),
   jsonField(
     "manifest",
-    "turn",
+    "reservation",
     "`holder`, 16 bytes in hexadecimal, and `ms`, 0 to 10000",
     [{ holder: "0".repeat(32), ms: 0 }],
     [
@@ -744,6 +759,92 @@ const reference: Field = {
   },
 };
 
+const ofNamespace = {
+  object: "secret of a namespace",
+  checkedIn: "commit/namespaces.ts",
+} as const;
+
+const namespaceFields: readonly Field[] = [
+  {
+    ...ofNamespace,
+    field: "secret",
+    range: "32 bytes, of which the id in the manifest has the check",
+    accepted: ({ namespace }) => [namespace.secret],
+    refused: () => [Buffer.alloc(32), Buffer.alloc(0)],
+    set: (parts, value) => void (parts.namespace.secret = value as Buffer),
+  },
+  {
+    ...ofNamespace,
+    field: "name",
+    range: "1 to 512 bytes in UTF-8, of which its object's name has the handle",
+    accepted: () => [Buffer.from("x"), Buffer.alloc(512, "x"), Buffer.from("\ufeffä")],
+    refused: () => [Buffer.alloc(0), Buffer.alloc(513, "x"), Buffer.of(0xff), Buffer.of(0xc3)],
+    set: (parts, value) => void (parts.namespace.name = value as Buffer),
+  },
+];
+
+function anchorNumber(field: "generation" | "version"): Field {
+  return {
+    object: "anchor",
+    field,
+    range: "1 to 2^48, in its name",
+    checkedIn: "commit/object-names.ts",
+    accepted: () => [1, 2 ** 48],
+    refused: () => [0, 2 ** 48 + 1, 2 ** 53 - 1],
+    set: (parts, value) => void (parts.anchor = { ...parts.anchor, [field]: value }),
+  };
+}
+
+const anchorFields: readonly Field[] = [
+  anchorNumber("generation"),
+  anchorNumber("version"),
+  {
+    object: "anchor",
+    field: "digest",
+    range: "32 bytes",
+    checkedIn: "commit/anchored-history.ts",
+    accepted: () => [Buffer.alloc(32, 7)],
+    refused: () => [Buffer.alloc(0), Buffer.alloc(31), Buffer.alloc(33)],
+    set: (parts, value) => void (parts.anchor = { ...parts.anchor, digest: value as Buffer }),
+  },
+];
+
+const receiptField = (...field: [string, string, Values, Values]) =>
+  jsonField("receipt of an erasure", ...field);
+
+const receiptFields: readonly Field[] = [
+  receiptField("indexId", "that of its index, in hexadecimal", ({ receipt }) => [receipt.indexId], [
+    ...otherTypes,
+    "0".repeat(32),
+  ]),
+  receiptField(
+    "namespace",
+    "1 to 512 bytes in UTF-8",
+    ["x", "x".repeat(512)],
+    [...otherTypes.filter((value) => value !== "x"), "", "ä".repeat(257)],
+  ),
+  receiptField(
+    "erasedAt",
+    "0 to the time that it is, and 10 minutes",
+    [0, 0.5, 1e12],
+    [...otherTypes, -1, 8.64e15, 1e308],
+  ),
+  receiptField("rows", "0 to 2^48", [0, 2 ** 48], notNumbers),
+  receiptField(
+    "version",
+    "1 to that of the newest manifest",
+    (parts) => [1, versionOf(parts)],
+    (parts) => [...notNumbers, 0, versionOf(parts) + 1],
+  ),
+  receiptField(
+    "keyGeneration",
+    "1 to 2^31, that of the key that signed it",
+    [1],
+    [...notNumbers, 0, 2, 2 ** 31 + 1],
+  ),
+  receiptField("anything else", "none", [], [1, null]),
+];
+
 export const fields: readonly Field[] = [
   ...manifestFields,
   ...keysetFields,
@@ -751,15 +852,52 @@ export const fields: readonly Field[] = [
   ...footerFields,
   reference,
   ...blockFields,
+  ...namespaceFields,
+  ...anchorFields,
+  ...receiptFields,
 ];
 
-/** Opens what is stored of this kind, as the library does. Throws `corrupt` unless it is well-formed. */
+/** Opens what is stored of this kind, as the library does. Throws unless it is well-formed. */
 export async function openStored(parts: StoredParts, object: StoredObject): Promise<void> {
   const { keys, indexId, version } = parts.opened;
   if (object === "manifest") openManifest(keys, indexId, version, parts.sealManifest());
   else if (object === "keyset") decodeKeyset(parts.keysetBytes(), "keyset", storedDefinition);
   else if (object === "model") modelOf(parts);
+  else if (object === "secret of a namespace") await openNamespace(parts);
+  else if (object === "anchor") await openAnchor(parts);
+  else if (object === "receipt of an erasure") await openReceipt(parts);
   else for (const segment of parts.segments) await openSegment(parts, segment, object);
+}
+
+/** The error of an object that is not well-formed. */
+export const errorOf = (object: StoredObject) =>
+  object === "receipt of an erasure" ? "invalid_request" : "corrupt";
+
+function identityOf({ opened }: StoredParts): IndexIdentity {
+  const { indexName, indexId, keys } = opened;
+  return { indexName, indexId, keys, renewKeys: async () => {} };
+}
+
+/** Under the name of the object that the namespace's own name determines. */
+async function openNamespace(parts: StoredParts): Promise<void> {
+  const { keys, indexId } = parts.opened;
+  const { segments } = openManifest(keys, indexId, parts.opened.version, parts.sealManifest()).manifest;
+  const [, erasures, check] = segments.flatMap(({ namespace }) => namespace?.split("-") ?? []);
+  const handle = Buffer.from(fingerprint(keys.namespaceName, parts.namespace.name.toString("utf8")));
+  const namespaces = new Namespaces(createMemoryStore(), identityOf(parts));
+  const id = `${handle.toString("hex")}-${erasures}-${check}`;
+  const objectName = namespaces.objectNameOf(id);
+  const stored = storeOf(new Map([[objectName, parts.sealNamespace(objectName)]]));
+  await new Namespaces(stored, identityOf(parts)).byId(id);
+}
+
+async function openAnchor(parts: StoredParts): Promise<void> {
+  await new AnchorStore(storeOf(new Map([parts.sealAnchor()])), identityOf(parts)).newest();
+}
+
+async function openReceipt(parts: StoredParts): Promise<void> {
+  const log = { newest: async () => ({ version: versionOf(parts) }), now: () => Date.now() };
+  await readReceipt({ ...identityOf(parts), log }, parts.signReceipt());
 }
 
 function modelOf({ models, keyset }: StoredParts): Model | undefined {
@@ -843,7 +981,7 @@ function openPostings(footer: Footer, dictionary: readonly Buffer[], postings: r
   }
 }
 
-/** The table of FORMAT.md. */
+/** The table of docs/internals/format.md. */
 export function fieldTable(): string {
   const rows = fields.map(
     ({ object, field, range, checkedIn }) => `| ${object} | \`${field}\` | ${range} | \`${checkedIn}\` |`,

@@ -1,4 +1,4 @@
-/** FORMAT.md against the library: what it stores is read by a reader that has nothing of its code. */
+/** docs/internals/format.md against the library: what it stores is read by a reader that has nothing of its code. */
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -54,7 +54,7 @@ function expectItems({ items }: ReadIndex, model: ReadonlyMap<string, Item>): vo
   }
 }
 
-test("every history of upserts, deletes and compactions is read by a reader written from FORMAT.md alone", async () => {
+test("every history of upserts, deletes and compactions is read by a reader written from docs/internals/format.md alone", async () => {
   const step = fc.oneof(
     { weight: 4, arbitrary: fc.uniqueArray(item, { minLength: 1, maxLength: 8, selector: ({ id }) => id }) },
     { weight: 1, arbitrary: fc.constant("delete" as const) },

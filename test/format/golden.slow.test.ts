@@ -111,7 +111,7 @@ describe.each(files)("%s", (file) => {
     await client.close();
   });
 
-  test("is read by the reader of FORMAT.md", () => {
+  test("is read by the reader of docs/internals/format.md", () => {
     const blobs = decode(golden.blobs);
     const keys = [...readIndex(blobs, blobs, indexName, indexKey).items.keys()];
     const ids = new Set(keys.map((key) => key.replace("ann/", "")));

@@ -1,4 +1,4 @@
-/** A segment's footer as it is stored (FORMAT.md §4), of which any number can be changed. */
+/** A segment's footer as it is stored (docs/internals/format.md §4), of which any number can be changed. */
 
 import type { Json } from "./stored-parts.js";
 

@@ -1,6 +1,6 @@
 /**
- * Reads a stored index with FORMAT.md and two cryptographic libraries alone: nothing of src/ is imported here. If this reader
- * and the library disagree, one of them, or FORMAT.md, is wrong.
+ * Reads a stored index with docs/internals/format.md and two cryptographic libraries alone: nothing of src/ is imported here. If this reader
+ * and the library disagree, one of them, or docs/internals/format.md, is wrong.
  */
 
 import { gcm } from "@noble/ciphers/aes.js";
@@ -856,7 +856,7 @@ function needed(stored: Stored, name: string): Uint8Array {
 }
 
 function same(a: Uint8Array, b: Uint8Array, what: string): void {
-  if (hex(a) !== hex(b)) throw new Error(`${what}: not what FORMAT.md says`);
+  if (hex(a) !== hex(b)) throw new Error(`${what}: not what docs/internals/format.md says`);
 }
 
 function countDown(version: number): string {

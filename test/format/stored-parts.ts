@@ -5,6 +5,7 @@
 
 import { createHash } from "node:crypto";
 import {
+  anchorName,
   folderPrefix,
   manifestName,
   manifestPrefix,
@@ -66,12 +67,31 @@ export class StoredParts {
   secrets: Buffer;
   models: { readonly name: string; plaintext: Buffer; isChanged: boolean }[];
   segments: SegmentParts[];
+  /** The secret of the first namespace, and the name of this. */
+  namespace: { readonly objectName: string; secret: Buffer; name: Buffer };
+  /** An anchor of the manifest. */
+  anchor: { readonly generation: number; readonly version: number; readonly digest: Uint8Array } = {
+    generation: 1,
+    version: 1,
+    digest: new Uint8Array(32),
+  };
+  /** What a receipt says. */
+  receipt: Json;
 
   private constructor(
     opened: Opened,
-    parts: Pick<StoredParts, "manifest" | "keyset" | "secrets" | "models" | "segments">,
+    parts: Pick<StoredParts, "manifest" | "keyset" | "secrets" | "models" | "segments" | "namespace">,
   ) {
     this.opened = opened;
+    this.namespace = parts.namespace;
+    this.receipt = {
+      indexId: Buffer.from(opened.indexId).toString("hex"),
+      namespace: "tenant",
+      erasedAt: 0,
+      rows: 0,
+      version: 1,
+      keyGeneration: 1,
+    };
     this.manifest = parts.manifest;
     this.keyset = parts.keyset;
     this.secrets = parts.secrets;
@@ -109,6 +129,13 @@ export class StoredParts {
       plaintext: Buffer.from(openObject(keys.data, { kind: "model", indexId, name }, bytesOf(name))),
       isChanged: false,
     }));
+    const [id] = refs.segments.flatMap(({ namespace }) => namespace ?? []);
+    const objectName = index.namespaces.objectNameOf(id);
+    const secret = openObject(
+      keys.namespace,
+      { kind: "namespace", indexId, name: objectName },
+      bytesOf(objectName),
+    );
     const segments: SegmentParts[] = [];
     for (const ref of refs.segments) {
       const parents = await keysOfSegment(index, ref);
@@ -123,6 +150,11 @@ export class StoredParts {
         secrets: keyset.subarray(textEnd),
         models,
         segments,
+        namespace: {
+          objectName,
+          secret: Buffer.from(secret.subarray(0, 32)),
+          name: Buffer.from(secret.subarray(32)),
+        },
       },
     );
   }
@@ -138,6 +170,7 @@ export class StoredParts {
         footer: structuredClone(segment.footer),
         blocks: [...segment.blocks],
       })),
+      namespace: { ...this.namespace },
     });
   }
 
@@ -157,6 +190,7 @@ export class StoredParts {
       put(segment.name, bytes);
       this.#pin(segment.name, bytes, { footerLength });
     }
+    put(this.namespace.objectName, this.sealNamespace());
     put(manifestName(indexId, version), this.sealManifest());
     stored.set(recordKey, this.#sealRecord());
     return stored;
@@ -167,6 +201,29 @@ export class StoredParts {
     const text = Buffer.from(textOf(this.manifest));
     const signature = keys.sign("sealdex/1/manifest", Buffer.concat([indexId, text]));
     return sealObject(keys.data, manifestContext(indexId, version), Buffer.concat([signature, text]));
+  }
+
+  /** `name`: of the object. */
+  sealNamespace(name = this.namespace.objectName): Uint8Array {
+    const { indexId, keys } = this.opened;
+    const { secret, name: text } = this.namespace;
+    return sealObject(keys.namespace, { kind: "namespace", indexId, name }, Buffer.concat([secret, text]));
+  }
+
+  /** Its name, and its bytes. */
+  sealAnchor(): [string, Uint8Array] {
+    const { indexName, indexId, keys } = this.opened;
+    const { digest, ...numbers } = this.anchor;
+    const name = anchorName(indexName, { ...numbers, indexId });
+    const signature = keys.sign("sealdex/1/anchor", Buffer.concat([Buffer.from(name), digest]));
+    const plaintext = Buffer.concat([signature, digest]);
+    return [name, sealObject(keys.data, { kind: "anchor", indexId, name }, plaintext)];
+  }
+
+  signReceipt(): string {
+    const text = Buffer.from(textOf(this.receipt));
+    const signature = Buffer.from(this.opened.keys.sign("sealdex/1/erasure", text));
+    return `sealdex-erasure-1-${text.toString("base64url")}.${signature.toString("base64url")}`;
   }
 
   keysetBytes(): Buffer {
@@ -225,7 +282,7 @@ export function rawJson(text: string): string {
   return `\u2063${text}\u2063`;
 }
 
-/** FORMAT.md §3. `at`: where its sealed keyset begins. */
+/** docs/internals/format.md §3. `at`: where its sealed keyset begins. */
 function firstWrap(record: Uint8Array): { readonly at: number; readonly sealed: Uint8Array } {
   const view = Buffer.from(record.buffer, record.byteOffset, record.length);
   const wrappedAt = 68 + 64;

@@ -54,7 +54,7 @@ function damageField(parts: StoredParts, choice: Choice): string {
   const { object, field: name } = field;
   try {
     // Others wait for a promised commit for as long as it says.
-    const values = [...field.refused(parts), ...(name === "turn" ? [] : field.accepted(parts))];
+    const values = [...field.refused(parts), ...(name === "reservation" ? [] : field.accepted(parts))];
     const value = values.length === 0 || choice.chance(0.2) ? choice.of(oddNumbers) : choice.of(values);
     field.set(parts, value);
     return `${object}: ${name} = ${JSON.stringify(value)}`.slice(0, 120);

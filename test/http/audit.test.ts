@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type BlobStore, generateKey, openLocation } from "../../src/core.js";
-import { AuditLog } from "../../server/src/audit/audit-log.js";
-import { verifyLogs } from "../../server/src/audit/verify.js";
+import { AuditLog } from "../../packages/server/src/audit/audit-log.js";
+import { verifyLogs } from "../../packages/server/src/audit/verify.js";
 import { type RunningService, startService } from "./service.js";
 import { whole } from "../ranges.js";
 
@@ -130,9 +130,9 @@ test.each<[string, (lines: string[]) => string[], readonly string[]]>([
   [
     "the last line is removed",
     (lines) => lines.slice(0, -1),
-    ["lines were removed from the end: there were at least 10"],
+    ["lines are missing at the end; expected at least 10"],
   ],
-  ["all lines are removed", () => [], ["lines were removed from the end: there were at least 10"]],
+  ["all lines are removed", () => [], ["lines are missing at the end; expected at least 10"]],
   [
     "two lines change places",
     (lines) => lines.toSpliced(2, 2, lines[3], lines[2]),
@@ -164,7 +164,7 @@ test.each<[string, (lines: string[]) => string[], readonly string[]]>([
   [
     "a line is not JSON",
     (lines) => lines.with(9, "hello"),
-    ["line 10 was changed or added", "lines were removed from the end: there were at least 10"],
+    ["line 10 was changed or added", "lines are missing at the end; expected at least 10"],
   ],
   [
     "bytes follow the last line",

@@ -1,7 +1,7 @@
 /** Vectors as base64, and queries without any: what newer clients of the interface send. */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Base64Floats } from "../../server/src/body/base64-floats.js";
+import { Base64Floats } from "../../packages/server/src/body/base64-floats.js";
 import { decodeBinaryVectors } from "../../src/wire.js";
 import { type RunningService, startService } from "./service.js";
 

@@ -9,9 +9,9 @@ import { join } from "node:path";
 import { context, propagation, trace } from "@opentelemetry/api";
 import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { AuditLog } from "../../server/src/audit/audit-log.js";
-import { Metrics } from "../../server/src/metrics.js";
-import { traced } from "../../server/src/tracing.js";
+import { AuditLog } from "../../packages/server/src/audit/audit-log.js";
+import { Metrics } from "../../packages/server/src/metrics/metrics.js";
+import { traced } from "../../packages/server/src/http/tracing.js";
 import { generateKey, openLocation, SealdexError } from "../../src/core.js";
 import { type RunningService, startService } from "./service.js";
 

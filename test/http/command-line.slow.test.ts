@@ -12,7 +12,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
 import { buildModels } from "../embedding/small-models.js";
 
-const server = join(dirname(fileURLToPath(import.meta.url)), "../../server");
+const server = join(dirname(fileURLToPath(import.meta.url)), "../../packages/server");
 const program = join(server, "bin/sealdex-server.js");
 const run = promisify(execFile);
 
@@ -155,7 +155,7 @@ test("SIGTERM ends a service on whose connections nothing is asked, and the log 
   const closed = [silent, slow, idle].map((socket) => once(socket.resume(), "close"));
   expect(await stop("SIGTERM")).toBe(0);
   await Promise.all(closed);
-  expect(output).toMatch(/"SIGTERM: stopping once the requests in progress are answered".*"stopped"/s);
+  expect(output).toMatch(/"SIGTERM: stopping after the running requests".*"stopped"/s);
 });
 
 test("a service that others can reach without TLS says so when it starts", async () => {
@@ -204,7 +204,7 @@ test("keys are created, listed and revoked while a service runs", async () => {
   expect((await keys("list")).stdout).toBe("");
   await expect(keys("revoke", id)).rejects.toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/^error: API key: there is no key/),
+    stderr: expect.stringMatching(/^error: API key: no key has this id/),
   });
   await stop("SIGTERM");
   const restarted = await serve(environment);
@@ -301,7 +301,7 @@ test("export and import move an index, and go on after a line that is no item", 
   const cut = stdout.slice(0, -10);
   await expect(importing(cut)).rejects.toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/to go on: --from-line 1\n.*error: line 4: expected a JSON object/s),
+    stderr: expect.stringMatching(/to resume: --from-line 1\n.*error: line 4: expected a JSON object/s),
   });
   await importing(stdout, "--from-line", "1");
   await client.close();

@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { parseConfigFile } from "../../server/src/config-file.js";
-import { limitSettings } from "../../server/src/limit-settings.js";
-import { loadSettings, unknownVariables } from "../../server/src/load-settings.js";
-import { readSettings } from "../../server/src/settings.js";
-import { variables } from "../../server/src/settings-help.js";
+import { parseConfigFile } from "../../packages/server/src/settings/config-file.js";
+import { limitSettings } from "../../packages/server/src/settings/limit-settings.js";
+import { loadSettings, unknownVariables } from "../../packages/server/src/settings/load-settings.js";
+import { readSettings } from "../../packages/server/src/settings/settings.js";
+import { variables } from "../../packages/server/src/settings/settings-help.js";
 
 const folder = mkdtempSync(join(tmpdir(), "sealdex-config-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -195,7 +195,7 @@ describe("vectors", () => {
     ["delete", { filters: { a: { $near: 1 } } }, 422, /^filters/],
     ["list_ids", { limit: -1 }, 422, /^limit: /],
     ["list_ids", { index_name: "nobody" }, 404, /nobody/],
-    ["num_vectors", { index_key: generateKey() }, 403, /index key/],
+    ["num_vectors", { index_key: generateKey() }, 403, /this key does not open the index/],
   ])("vectors/%s refuses a bad body, and nothing changes (%#)", async (verb, changes, status, detail) => {
     const index = await filledIndex();
     const answer = await service.post(`/v1/vectors/${verb}`, { ...index, ...changes });
@@ -253,13 +253,16 @@ describe("all endpoints", () => {
       expect(response.headers.get("X-Error-Code")).toBe("unauthenticated");
       expect(await response.json()).toEqual({
         status_code: 401,
-        detail: "X-API-Key: expected a valid API key",
+        detail:
+          "X-API-Key" in headers
+            ? "X-API-Key: the API key is not accepted"
+            : "X-API-Key: the API key is missing",
       });
     }
   });
 
   test.each<[string, BodyInit | undefined, string, number, RegExp]>([
-    ["no JSON", "{", "application/json", 422, /^body: expected JSON/],
+    ["no JSON", "{", "application/json", 422, /^body: invalid JSON/],
     ["nothing", undefined, "application/json", 422, /^body: /],
     ["a list", "[]", "application/json", 422, /^body: expected object, got array/],
     ["null", "null", "application/json", 422, /^body: expected object, got null/],

@@ -5,8 +5,8 @@ import { request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { generateKey } from "../../src/core.js";
-import { Semaphore } from "../../server/src/semaphore.js";
-import { networkOf } from "../../server/src/request-address.js";
+import { Semaphore } from "../../packages/server/src/http/semaphore.js";
+import { networkOf } from "../../packages/server/src/http/request-address.js";
 import { type ServiceProcess, startProcess } from "./service-process.js";
 
 let service: ServiceProcess | undefined;

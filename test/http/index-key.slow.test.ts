@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { inspect } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createClient, type KeyProvider, passphraseKey } from "../../src/core.js";
-import { parseIndexKeyProvider } from "../../server/src/index-key.js";
+import { parseIndexKeyProvider } from "../../packages/server/src/settings/index-key.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { type KeyServices, requests, startKeyServices, token, tokens } from "../keys/key-services.js";
 import { startService } from "./service.js";

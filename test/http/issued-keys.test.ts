@@ -2,9 +2,9 @@
 
 import { beforeEach, expect, test } from "vitest";
 import { type BlobStore, openLocation } from "../../src/core.js";
-import { decodeKeyText, encodeKeyText } from "../../server/src/keys/key-text.js";
-import { IssuedKeys, trustMs } from "../../server/src/keys/issued-keys.js";
-import { type KeyPage, type KeyRange, KeyStore } from "../../server/src/keys/key-store.js";
+import { decodeKeyText, encodeKeyText } from "../../packages/server/src/access/key-text.js";
+import { IssuedKeys, trustMs } from "../../packages/server/src/access/issued-keys.js";
+import { type KeyPage, type KeyRange, KeyStore } from "../../packages/server/src/access/key-store.js";
 import { whole } from "../ranges.js";
 
 const rootKey = "a root key of more than 32 letters".replaceAll(" ", "-");

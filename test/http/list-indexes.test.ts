@@ -1,7 +1,7 @@
 /** `GET /v1/indexes/list`: all names as the specification has them, in pages if they are many. */
 
 import { afterEach, expect, test } from "vitest";
-import type { Limits } from "../../server/src/limits.js";
+import type { Limits } from "../../packages/server/src/http/limits.js";
 import { createClient } from "../../src/core.js";
 import { type RunningService, startService } from "./service.js";
 

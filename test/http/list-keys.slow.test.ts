@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { generateKey, openLocation } from "../../src/core.js";
-import type { Limits } from "../../server/src/limits.js";
+import type { Limits } from "../../packages/server/src/http/limits.js";
 import { type RunningService, startService } from "./service.js";
 
 const rootKey = generateKey();

@@ -7,7 +7,7 @@ import { createGzip } from "node:zlib";
 import { expect, test } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
 import { postKeyRequest } from "../../src/keys/http-provider.js";
-import { googleTokens } from "../../server/src/google-token.js";
+import { googleTokens } from "../../packages/server/src/settings/google-token.js";
 
 const mebibyte = 2 ** 20;
 const spaces = Buffer.alloc(mebibyte, " ");

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type BlobStore, generateKey, openLocation, SealdexError } from "../../src/core.js";
-import { Metrics } from "../../server/src/metrics.js";
+import { Metrics } from "../../packages/server/src/metrics/metrics.js";
 import { type RunningService, startService } from "./service.js";
 import { whole } from "../ranges.js";
 

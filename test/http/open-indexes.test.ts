@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type Client, createClient, generateKey } from "../../src/core.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
-import { defaultLimits } from "../../server/src/limits.js";
-import { OpenIndexes } from "../../server/src/open-indexes.js";
+import { defaultLimits } from "../../packages/server/src/http/limits.js";
+import { OpenIndexes } from "../../packages/server/src/indexes/open-indexes.js";
 
 const limits = { ...defaultLimits, openIndexesMax: 100 };
 

@@ -8,10 +8,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { restartPauseMs } from "../../server/src/processes/supervise.js";
+import { restartPauseMs } from "../../packages/server/src/processes/supervise.js";
 import { createClient, generateKey } from "../../src/core.js";
 
-const program = join(dirname(fileURLToPath(import.meta.url)), "../../server/bin/sealdex-server.js");
+const program = join(dirname(fileURLToPath(import.meta.url)), "../../packages/server/bin/sealdex-server.js");
 const rootKey = generateKey();
 
 let folder: string;

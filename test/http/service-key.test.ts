@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createClient, fileKey, generateKey, type KeyProvider } from "../../src/core.js";
-import { parseIndexKeyProvider } from "../../server/src/index-key.js";
+import { parseIndexKeyProvider } from "../../packages/server/src/settings/index-key.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { type RunningService, startService } from "./service.js";
 

@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
-const program = fileURLToPath(new URL("../../server/bin/sealdex-server.js", import.meta.url));
+const program = fileURLToPath(new URL("../../packages/server/bin/sealdex-server.js", import.meta.url));
 
 export interface ServiceProcess {
   /** Accepted for everything. */

@@ -7,7 +7,7 @@ import {
   type HttpClientOptions,
 } from "../../src/core.js";
 import { mediaType } from "../../src/wire.js";
-import { type AppOptions, createApp } from "../../server/src/app.js";
+import { type AppOptions, createApp } from "../../packages/server/src/app.js";
 
 export interface Answer {
   readonly status: number;

@@ -2,11 +2,11 @@
 
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { limitSettings } from "../../server/src/limit-settings.js";
-import { defaultLimits, type Limits } from "../../server/src/limits.js";
-import { settingsHelp, variables } from "../../server/src/settings-help.js";
-import { loadSettings } from "../../server/src/load-settings.js";
-import { readSettings, requireKeys } from "../../server/src/settings.js";
+import { limitSettings } from "../../packages/server/src/settings/limit-settings.js";
+import { defaultLimits, type Limits } from "../../packages/server/src/http/limits.js";
+import { settingsHelp, variables } from "../../packages/server/src/settings/settings-help.js";
+import { loadSettings } from "../../packages/server/src/settings/load-settings.js";
+import { readSettings, requireKeys } from "../../packages/server/src/settings/settings.js";
 
 const required = { SEALDEX_INDEX_LOCATION: "memory:", SEALDEX_API_KEYS: "one-of-16-letters" };
 const locationOf = (text: string) =>
@@ -258,7 +258,7 @@ describe("limits", () => {
 });
 
 test("the README and --help list the variables that are read, with their defaults", () => {
-  const readme = readFileSync(new URL("../../server/README.md", import.meta.url), "utf8");
+  const readme = readFileSync(new URL("../../packages/server/README.md", import.meta.url), "utf8");
   const rows = readme.split("\n").filter((line) => line.startsWith("| `SEALDEX_"));
   expect(rows).toEqual(
     variables.map(({ name, byDefault, meaning }) => `| \`${name}\` | ${byDefault} | ${meaning} |`),

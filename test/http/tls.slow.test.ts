@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { expiryOf, readCertificates } from "../../server/src/certificates.js";
+import { expiryOf, readCertificates } from "../../packages/server/src/http/certificates.js";
 import { makeAuthority, makeCertificate } from "../servers/certificate.js";
 import { type RunningService, startService } from "./service.js";
 

@@ -3,7 +3,7 @@
 import { context, propagation, trace } from "@opentelemetry/api";
 import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-node";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { traced } from "../../server/src/tracing.js";
+import { traced } from "../../packages/server/src/http/tracing.js";
 import { SealdexError } from "../../src/core.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { type RunningService, startService } from "./service.js";

@@ -80,7 +80,7 @@ test("text and alpha, as newer published clients send them, are reciprocal rank 
 
 test.each([
   [{ query_text: "a", text: "b" }, /query_text and text/],
-  [{ query_text: "a", query_vectors: [[1, 0]], query_contents: "b" }, /query_vectors and query_contents/],
+  [{ query_text: "a", query_vectors: [[1, 0]], query_contents: "b" }, /query_vectors or query_contents/],
   [
     {
       query_text: "a",

@@ -7,7 +7,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { createClient, fileKey, generateKey, openLocation, passphraseKey } from "../../src/core.js";
 import { generationOf } from "../../src/crypto/sealed-object.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
-import { AuditLog } from "../../server/src/audit/audit-log.js";
+import { AuditLog } from "../../packages/server/src/audit/audit-log.js";
 import { startBoth } from "./both-clients.js";
 import { type RunningService, startService } from "./service.js";
 import { whole } from "../ranges.js";

@@ -132,7 +132,7 @@ test.each(["euclidean", "cosine", "squared_euclidean"] as const)(
         await client.close();
       },
     );
-    const numRuns = repeats("SEALDEX_HISTORIES", { fast: 5, all: 60 });
+    const numRuns = repeats("SEALDEX_HISTORIES", { fast: 5, all: 15 });
     await fc.assert(property, { numRuns, examples: [[trainedAndCompacted, [1, 0, 0]]] });
     expect(trained).toBeGreaterThan(0);
     expect(compacted).toBeGreaterThan(0);

@@ -153,7 +153,7 @@ test("an index of more rows than are collected at once holds after a training wh
   const [n, d] = [180_000, 4];
   const vectors = vectorsOf(uniform(n, d, 5), d);
   const { index, inner, close } = openIndex(fixedRecord(), createMemoryStore(), systemClock);
-  await inner.log.begin();
+  await inner.log.createFirst();
   const item = (i: number) => ({
     id: `${i}`,
     vector: vectors[i],

@@ -34,7 +34,7 @@ test("count and lists of ids agree with a model, whichever segments hold most it
 test("a shadow table knows the newest segment of each item, and nothing of others", async () => {
   const record = fixedRecord();
   const { index, inner } = openIndex(record, createMemoryStore(), systemClock);
-  await inner.log.begin();
+  await inner.log.createFirst();
   const words = (id: string) => new Uint32Array(fingerprint(record.keys.id, id).slice().buffer);
   for (let n = 1; n <= 5; n++) {
     await index.upsert(

@@ -28,7 +28,7 @@ async function trainedIndex(spilling?: false) {
     createMemoryStore(),
     systemClock,
   );
-  await inner.log.begin();
+  await inner.log.createFirst();
   await index.upsert(items);
   await index.train({ nLists });
   const blocks = await inner.snapshots.read(async ({ segments }) =>

@@ -23,7 +23,7 @@ const asked: readonly Omit<CheckedQuery, "include" | "rawMetadata">[] = [
 
 async function opened(): Promise<Opened> {
   const open = openIndex(fixedRecord(), createMemoryStore(), systemClock);
-  await open.inner.log.begin();
+  await open.inner.log.createFirst();
   await upsert(open, 0, 1000);
   await open.index.train({ nLists: 10 });
   return open;

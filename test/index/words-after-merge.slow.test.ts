@@ -41,7 +41,7 @@ test.each(Array.from({ length: histories }, (_, i) => [i + 1]))(
     const words = (n: number) => Array.from({ length: n }, word).join(" ");
     const definition = seed % 2 === 1 ? text : contentsOnly;
     const { index, inner, close } = openIndex(fixedRecord(definition), createMemoryStore(), systemClock);
-    await inner.log.begin();
+    await inner.log.createFirst();
     const model = new Map<string, Map<string, Stored>>(
       [[""], ["ann"], ["bob"]].map(([name]) => [name, new Map()]),
     );
@@ -130,7 +130,7 @@ test.each(["lengths", "postings", "dictionary"] as const)(
   async (section) => {
     const blobs = new Map<string, Uint8Array>();
     const first = openIndex(fixedRecord(text), storeOf(blobs), systemClock);
-    await first.inner.log.begin();
+    await first.inner.log.createFirst();
     for (let n = 0; n < 2; n++) {
       const items = Array.from({ length: 30 }, (_, i) => ({
         id: `${n} ${i}`,

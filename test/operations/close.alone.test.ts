@@ -20,7 +20,7 @@ import { createMemoryStore } from "../../src/storage/memory.js";
 import { startService } from "../http/service.js";
 
 const options = { indexName: "closed", indexKey: generateKey() };
-const closed = { code: "invalid_request", message: expect.stringContaining("it was closed") };
+const closed = { code: "invalid_request", message: expect.stringContaining("the client is closed") };
 
 let folder: string;
 beforeEach(async () => {

@@ -25,7 +25,7 @@ const stored = new Map<string, Uint8Array>();
 beforeAll(async () => {
   const store = createMemoryStore();
   const opened = openIndex(fixedRecord(), store, systemClock);
-  await opened.inner.log.begin();
+  await opened.inner.log.createFirst();
   for (let n = 0; n < fanIn - 1; n++) await write(opened, n);
   await opened.close();
   for (const key of await store.list("")) stored.set(key, (await store.read(key, whole)) ?? new Uint8Array());

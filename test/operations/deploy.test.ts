@@ -5,16 +5,16 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
-import { parseConfigFile } from "../../server/src/config-file.js";
-import { measureCache } from "../../server/src/measure-cache.js";
-import { Metrics } from "../../server/src/metrics.js";
-import { readSettings } from "../../server/src/settings.js";
-import { variables } from "../../server/src/settings-help.js";
+import { parseConfigFile } from "../../packages/server/src/settings/config-file.js";
+import { measureCache } from "../../packages/server/src/metrics/measure-cache.js";
+import { Metrics } from "../../packages/server/src/metrics/metrics.js";
+import { readSettings } from "../../packages/server/src/settings/settings.js";
+import { variables } from "../../packages/server/src/settings/settings-help.js";
 import { createClient } from "../../src/core.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { startService } from "../http/service.js";
 
-const folder = join(dirname(fileURLToPath(import.meta.url)), "../../deploy");
+const folder = join(dirname(fileURLToPath(import.meta.url)), "../../packages/server/deploy");
 const text = (name: string) => readFileSync(join(folder, name), "utf8");
 const names = variables.map(({ name }) => name);
 
@@ -37,7 +37,7 @@ async function knownMetrics(): Promise<Set<string>> {
   await service.close();
   await client.close();
   // What the command adds: see commands/serve.ts.
-  const source = readFileSync(join(folder, "../server/src/commands/serve.ts"), "utf8");
+  const source = readFileSync(join(folder, "../src/commands/serve.ts"), "utf8");
   return new Set([...known, ...(source.match(/(?<=")sealdex_\w+(?=")/g) ?? [])]);
 }
 

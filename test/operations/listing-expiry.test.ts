@@ -13,7 +13,7 @@ async function begun() {
   const clock = new StandingClock();
   const opened = openIndex(fixedRecord(), createMemoryStore(), clock);
   const { index, inner } = opened;
-  await inner.log.begin();
+  await inner.log.createFirst();
   // So much that a segment is not read as a whole when it is opened.
   const contents = "x".repeat(500_000);
   const items = ["a", "b", "c", "d"].map((id) => ({ id, vector: [1], contents }));

@@ -1,7 +1,7 @@
 // A service as a process of its own. Sends its URL when it listens; answers every message with the memory it holds, in
 // bytes. Uses the build. Run with --expose-gc.
 
-import { createApp } from "../../server/dist/app.js";
+import { createApp } from "../../packages/server/dist/app.js";
 import { EmbeddedClient } from "../../dist/esm/encrypted-index/embedded-client.js";
 import { clock, heldBytes } from "./soak-measure.mjs";
 

@@ -1,8 +1,7 @@
 /** Commits of an index that has an anchor location. */
 
 import { describe, expect, test } from "vitest";
-import { AnchorStore } from "../../src/commit/anchor-store.js";
-import { AnchoredHistory } from "../../src/commit/anchored-history.js";
+import { AnchoredHistory, AnchorStore } from "../../src/commit/anchored-history.js";
 import { ManifestLog } from "../../src/commit/manifest-log.js";
 import type { SealedManifest } from "../../src/commit/stored-manifest.js";
 import { SealdexError } from "../../src/errors.js";

@@ -2,8 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import type { Anchor } from "../../src/commit/anchor.js";
-import { AnchorStore } from "../../src/commit/anchor-store.js";
-import { AnchoredHistory } from "../../src/commit/anchored-history.js";
+import { AnchoredHistory, AnchorStore } from "../../src/commit/anchored-history.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import type { SealedManifest } from "../../src/commit/stored-manifest.js";
 import { chain, identityOf, indexId, keysUpTo, otherId, sealAfter } from "./commit-world.js";

@@ -28,7 +28,7 @@ async function newIndex() {
   const clock = new StandingClock();
   const store = createMemoryStore();
   const record = fixedRecord();
-  await openIndex(record, store, clock).inner.log.begin();
+  await openIndex(record, store, clock).inner.log.createFirst();
   const open = (through: BlobStore = store): Opened => openIndex(record, through, clock);
   return { clock, store, open };
 }

@@ -171,7 +171,7 @@ export async function newLog() {
   const open = (store: BlobStore = recording.quiet, keys: KeyRing = keysUpTo(1)) =>
     new ManifestLog(store, identityOf(keys), clock);
   const own = open(recording.store);
-  await own.begin();
+  await own.createFirst();
   const costs = () => ({
     reads: recording.reads.length,
     creates: recording.creates.length,

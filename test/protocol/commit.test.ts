@@ -60,7 +60,7 @@ function watched(store: BlobStore) {
 async function newIndex(clock: Clock) {
   const store = createMemoryStore();
   const record = fixedRecord();
-  await openIndex(record, store, clock).inner.log.begin();
+  await openIndex(record, store, clock).inner.log.createFirst();
   const open = (through: BlobStore = store, maxStalenessMs = 0): Opened =>
     openIndex(record, through, clock, maxStalenessMs);
   return { store, record, open };
@@ -305,7 +305,7 @@ test("a writer next to another one looks before it commits, and loses one race; 
   const { store: watchedStore, counts } = watched(store);
   const clock = new StandingClock();
   const [own, other] = [openIndex(record, watchedStore, clock), openIndex(record, store, clock)];
-  await own.inner.log.begin();
+  await own.inner.log.createFirst();
   const write = ({ inner }: Opened) => inner.log.commit((latest) => latest);
   await write(own);
   counts.create = 0;

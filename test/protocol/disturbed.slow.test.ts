@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { createClient, generateKey, type VectorIndex } from "../../src/core.js";
 import { type Clock, systemClock } from "../../src/commit/clock.js";
 import { compactAll, regroup } from "../../src/encrypted-index/compact.js";
-import { turnMsMax } from "../../src/commit/manifest.js";
+import { reservationMsMax } from "../../src/commit/manifest.js";
 import { commitRewrite, rewrite } from "../../src/encrypted-index/rewrite.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
@@ -29,7 +29,7 @@ async function disturbedIndex() {
     },
   };
   const other = openIndex(record, store, systemClock);
-  await other.inner.log.begin();
+  await other.inner.log.createFirst();
   const expected = new Map<string, string>();
   const write = async (id: string, stamp: string) => {
     await other.index.upsert([item(id, stamp)]);
@@ -144,7 +144,7 @@ test("a delete by filter finishes next to writers that never pause, and deletes 
   // All that was there before matched, unless it was replaced.
   const left = await stateOf(own.index);
   for (const id of expected.keys()) if (Number(id) >= writers.length) expect(left.has(id), id).toBe(false);
-  expect(after.turn).toBeUndefined();
+  expect(after.reservation).toBeUndefined();
 });
 
 test.each(["compact", "train"] as const)(
@@ -191,7 +191,7 @@ test.each(["compact", "train"] as const)(
   },
 );
 
-test("the turn of a holder that never comes delays others once", async () => {
+test("the reservation of a holder that never comes delays others once", async () => {
   let ms = 0;
   const clock: Clock = {
     ...systemClock,
@@ -204,8 +204,8 @@ test("the turn of a holder that never comes delays others once", async () => {
   const store = createMemoryStore();
   const record = fixedRecord();
   const [holder, writer] = [openIndex(record, store, clock), openIndex(record, store, clock)];
-  await holder.inner.log.begin();
-  await holder.inner.log.claimTurn(500);
+  await holder.inner.log.createFirst();
+  await holder.inner.log.reserveNextCommit(500);
   await writer.index.upsert([item("a", "first")]);
   expect(ms).toBeGreaterThanOrEqual(500);
   expect(ms).toBeLessThan(600);
@@ -215,11 +215,11 @@ test("the turn of a holder that never comes delays others once", async () => {
   expect(await writer.index.listIds()).toEqual(["a", "b", "c"]);
 });
 
-test("a turn that is given back delays nobody", async () => {
+test("a reservation that is given back delays nobody", async () => {
   const { own, other } = await disturbedIndex();
-  const turn = await own.inner.log.claimTurn(turnMsMax);
+  const reservation = await own.inner.log.reserveNextCommit(reservationMsMax);
   const write = other.index.upsert([item("waits", "first")]);
-  await own.inner.log.releaseTurn(turn);
+  await own.inner.log.releaseReservation(reservation);
   await write;
   expect((await other.index.get(["waits"])).length).toBe(1);
 });

@@ -70,7 +70,7 @@ describe("a name of an index", () => {
 describe("names of objects", () => {
   const id = Buffer.from(indexId).toString("hex");
 
-  test("are those that FORMAT.md gives", () => {
+  test("are those that docs/internals/format.md gives", () => {
     const handle = new Uint8Array(16).fill(1);
     expect(recordName("a", 1)).toBe("names/c4/9007199254740990");
     // RFC 4648 §10 has these examples.

@@ -28,13 +28,13 @@ describe("a new index", () => {
 
   test("has begun if its first version is certainly there", async () => {
     const { own, open, clock, quiet, costs } = await newLog();
-    expect(await open().hasBegun()).toBe(false);
+    expect(await open().exists()).toBe(false);
     clock.advance(freshMs - 1);
-    expect([await own.hasBegun(), costs().reads]).toEqual([true, 0]);
+    expect([await own.exists(), costs().reads]).toEqual([true, 0]);
     clock.advance(1);
-    expect([await own.hasBegun(), costs().reads]).toEqual([true, 1]);
+    expect([await own.exists(), costs().reads]).toEqual([true, 1]);
     await quiet.delete([nameOf(1)]);
-    expect(await own.hasBegun()).toBe(false);
+    expect(await own.exists()).toBe(false);
   });
 
   test("has no version if the first cannot be stored", async () => {
@@ -47,7 +47,7 @@ describe("a new index", () => {
       },
     };
     const log = open(refusing);
-    await expect(log.begin()).rejects.toMatchObject({ code: "storage_unavailable" });
+    await expect(log.createFirst()).rejects.toMatchObject({ code: "storage_unavailable" });
     expect(log.known).toBeUndefined();
     expect(log.knownVersion).toBe(1);
     await expect(log.knownOrNewest()).rejects.toMatchObject({ code: "missing_object" });

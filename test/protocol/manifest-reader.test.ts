@@ -1,8 +1,7 @@
 /** Which manifest is the newest, and what finding it costs: memory that is fresh or old, gaps, replaced histories, revoked keys. */
 
 import { describe, expect, test } from "vitest";
-import { AnchorStore } from "../../src/commit/anchor-store.js";
-import { AnchoredHistory } from "../../src/commit/anchored-history.js";
+import { AnchoredHistory, AnchorStore } from "../../src/commit/anchored-history.js";
 import { ManifestReader, type SeenManifest } from "../../src/commit/manifest-reader.js";
 import type { SealedManifest } from "../../src/commit/stored-manifest.js";
 import { manifestName, manifestPrefix } from "../../src/commit/object-names.js";
@@ -246,10 +245,10 @@ describe("with a known manifest", () => {
 
   test("a manifest stands if it is stored under its number", async () => {
     const { reader, quiet, manifests } = await world(2);
-    expect(await reader.stands(manifests[1])).toBe(true);
-    expect(await reader.stands(sealAfter(manifests[0], keys))).toBe(false);
+    expect(await reader.isStillStored(manifests[1])).toBe(true);
+    expect(await reader.isStillStored(sealAfter(manifests[0], keys))).toBe(false);
     await quiet.delete([name(2)]);
-    expect(await reader.stands(manifests[1])).toBe(false);
+    expect(await reader.isStillStored(manifests[1])).toBe(false);
   });
 });
 

@@ -234,14 +234,14 @@ describe("changes that wait together", () => {
     expect([first, second, third, last].map(({ outcomes }) => outcomes)).toEqual([[null], [error], [], []]);
   });
 
-  test("begin with the one that was promised the turn, which ends with them", () => {
-    const latest = { ...empty, turn: { holder: "me", ms: 5 } };
+  test("begin with the one that was promised the reservation, which ends with them", () => {
+    const latest = { ...empty, reservation: { holder: "me", ms: 5 } };
     const promised = { ...adds(1), holder: "me" };
     const { draft, members } = applyChanges(latest, [adds(2), { ...adds(3), holder: "other" }, promised]);
     expect(draft.dimension).toBe(123);
-    expect(draft).not.toHaveProperty("turn");
+    expect(draft).not.toHaveProperty("reservation");
     expect(members[0]).toBe(promised);
-    // Without a turn, a change that has none is not promised anything.
+    // Without a reservation, a change that has none is not promised anything.
     expect(applyChanges(empty, [{ ...adds(1), holder: "me" }, adds(2)]).draft.dimension).toBe(12);
   });
 });

@@ -74,7 +74,7 @@ describe("a namespace for writing", () => {
     expect(() => openObject(two.keys, context, sealed)).toThrow();
   });
 
-  test("is stored as FORMAT.md says: secret, name", async () => {
+  test("is stored as docs/internals/format.md says: secret, name", async () => {
     const { own, quiet } = world();
     const { id, objectName, keys: drawn } = await own.forWriting("Käse", manifest());
     const stored = { kind: "namespace", indexId, name: objectName } as const;

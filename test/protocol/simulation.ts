@@ -36,7 +36,7 @@ export async function simulate(seed: number): Promise<Report> {
   const blobs = createMemoryStore();
   const calls: Call[] = [];
   const record = fixedRecord();
-  await openIndex(record, blobs, world.clock(0)).inner.log.begin();
+  await openIndex(record, blobs, world.clock(0)).inner.log.createFirst();
 
   const level = world.pick([0, 0.01, 0.04]);
   let faults: Faults = { before: level, after: level, late: level / 2, stall: world.pick([0, 0.01, 0.05]) };

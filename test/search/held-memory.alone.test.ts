@@ -60,7 +60,7 @@ beforeEach(async () => {
     return inner.read(name, ...rest);
   };
   open = openIndex(record, { ...inner, read }, systemClock);
-  await open.inner.log.begin();
+  await open.inner.log.createFirst();
   await upsert(numbers(0, 2000), 0);
   await upsert(numbers(0, 90), 1);
   await upsert(numbers(60, 120), 2);

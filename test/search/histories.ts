@@ -37,7 +37,7 @@ export function indexesOfSuite(record = fixedRecord()) {
   };
   const newIndex = async (store: BlobStore = createMemoryStore()): Promise<Opened> => {
     const open = openOver(store);
-    await open.inner.log.begin();
+    await open.inner.log.createFirst();
     return open;
   };
   return { newIndex, openOver };

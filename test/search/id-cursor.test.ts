@@ -16,7 +16,7 @@ let perPage: number;
 
 beforeAll(async () => {
   const { index, inner } = openIndex(record, createMemoryStore(), systemClock);
-  await inner.log.begin();
+  await inner.log.createFirst();
   await index.upsert(ids.toReversed().map((id, i) => ({ id, vector: [i, 1] })));
   const { segments } = await inner.snapshots.newest();
   reader = segments[0].reader;

@@ -33,7 +33,7 @@ let snapshot: Snapshot;
 beforeAll(async () => {
   open = openIndex(fixedRecord(text), createMemoryStore(), systemClock);
   const { index, inner } = open;
-  await inner.log.begin();
+  await inner.log.createFirst();
   const item = (id: string, contents: string | undefined, i: number) => ({
     id,
     vector: [i, 1],
@@ -235,7 +235,7 @@ describe("a query by words", () => {
 
   test("in an empty index finds nothing", async () => {
     const empty = openIndex(fixedRecord(text), createMemoryStore(), systemClock);
-    await empty.inner.log.begin();
+    await empty.inner.log.createFirst();
     const search = { query: parse("-heron"), parameters, topK: 3 };
     const answer = await searchText(await empty.inner.snapshots.newest(), search);
     expect([answer.rows, answer.scores]).toEqual([[], []]);

@@ -15,7 +15,7 @@ const items = (...ids: string[]) => ids.map((id, i) => ({ id, vector: [i, 1] }))
 
 beforeEach(async () => {
   open = openIndex(fixedRecord(), createMemoryStore(), systemClock);
-  await open.inner.log.begin();
+  await open.inner.log.createFirst();
   await open.index.upsert(items("a", "b"));
   await open.index.upsert(items("a", "c"), { namespace: "ann" });
   await open.index.upsert(items("d"), { namespace: "ann" });

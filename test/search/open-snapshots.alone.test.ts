@@ -39,7 +39,7 @@ beforeEach(async () => {
   };
   opened = [];
   open = another();
-  await open.inner.log.begin();
+  await open.inner.log.createFirst();
 });
 
 afterEach(async () => {

@@ -35,7 +35,7 @@ export function usePlannedIndex(): void {
   beforeAll(async () => {
     open = openIndex(fixedRecord(), createMemoryStore(), systemClock);
     const { index, inner } = open;
-    await inner.log.begin();
+    await inner.log.createFirst();
     const upsert = (start: number, end: number) =>
       index.upsert(
         vectors

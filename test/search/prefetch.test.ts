@@ -91,7 +91,7 @@ test("an empty index is read at once", async () => {
 
 test("what would not leave a tenth of the cache free is left out", async () => {
   const open = openIndex(fixedRecord(), createMemoryStore(), systemClock);
-  await open.inner.log.begin();
+  await open.inner.log.createFirst();
   await open.index.upsert(Array.from({ length: 600 }, (_, i) => ({ id: `${i}`, vector: [i % 23, i % 17] })));
   const snapshot = await open.inner.snapshots.newest();
   const lengthOf = (blocks: Iterable<Block>) =>
@@ -126,7 +126,7 @@ test("a prefetch reads nothing more once it is aborted", async () => {
     return inner.read(name, ...rest);
   };
   const open = openIndex(fixedRecord(), { ...inner, read }, systemClock);
-  await open.inner.log.begin();
+  await open.inner.log.createFirst();
   await open.index.upsert(Array.from({ length: 600 }, (_, i) => ({ id: `${i}`, vector: [i % 23, i % 17] })));
   await open.index.train({ nLists: 4 });
   const { segments, listBlocks } = await open.inner.snapshots.newest();
@@ -148,7 +148,7 @@ test("a prefetch reads nothing more once it is aborted", async () => {
 
 test("a prefetch loads the model that queries need", async () => {
   const open = openIndex(fixedRecord(), createMemoryStore(), systemClock);
-  await open.inner.log.begin();
+  await open.inner.log.createFirst();
   await open.index.upsert(Array.from({ length: 600 }, (_, i) => ({ id: `${i}`, vector: [i % 23, i % 17] })));
   await open.index.train({ nLists: 4 });
   const { model } = await open.inner.snapshots.newest();

@@ -47,7 +47,7 @@ beforeEach(async () => {
   };
   store = { ...inner, read };
   open = openIndex(fixedRecord(), store, systemClock);
-  await open.inner.log.begin();
+  await open.inner.log.createFirst();
   searcher = open.inner.searcher;
   await upsert(0, 600);
 });
@@ -145,7 +145,7 @@ describe("a query", () => {
       config: { ...record.definition.config, type: "ivf" },
     } as const;
     const coded = openIndex({ ...record, definition }, createMemoryStore(), systemClock);
-    await coded.inner.log.begin();
+    await coded.inner.log.createFirst();
     await coded.index.upsert(
       vectors.slice(0, 300).map((vector, i) => ({ id: `${i}`, vector, metadata: { i } })),
     );

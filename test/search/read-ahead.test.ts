@@ -29,7 +29,7 @@ beforeEach(async () => {
   writer = openIndex(fixedRecord(), store, clock);
   reader = openIndex(fixedRecord(), { ...store, read }, clock);
   log = [];
-  await writer.inner.log.begin();
+  await writer.inner.log.createFirst();
   await write("0");
 });
 

@@ -33,7 +33,7 @@ let refs: RowRef[];
 
 async function warmed(): Promise<Opened> {
   const opened = openIndex(record, createMemoryStore(), systemClock);
-  await opened.inner.log.begin();
+  await opened.inner.log.createFirst();
   await opened.index.upsert(Array.from({ length: 1100 }, (_, i) => itemOf(i)));
   await opened.index.upsert(Array.from({ length: 100 }, (_, i) => itemOf(1100 + i)));
   await opened.index.upsert([itemOf(7, "ann"), itemOf(8, "ann")], { namespace: "ann" });
@@ -156,7 +156,7 @@ describe("memory for items", () => {
 
   test("is reserved for about 16 MiB of contents or vectors at a time, open or not", async () => {
     const large = openIndex(record, createMemoryStore(), systemClock);
-    await large.inner.log.begin();
+    await large.inner.log.createFirst();
     const vector = new Float32Array(8192).fill(1);
     const contents = "x".repeat(2 ** 20);
     await large.index.upsert(Array.from({ length: 20 }, (_, i) => ({ id: `${i}`, vector, contents })));
@@ -229,7 +229,7 @@ describe("items at once", () => {
     }
     await opened.close();
     const wide = openIndex(record, createMemoryStore(), systemClock);
-    await wide.inner.log.begin();
+    await wide.inner.log.createFirst();
     const vector = new Float32Array(4096).fill(1);
     await wide.index.upsert(Array.from({ length: 17 }, (_, i) => ({ id: `${i}`, vector })));
     const stored = await refsOf(wide, [...Array(17).keys()]);
@@ -253,7 +253,7 @@ describe("items at once", () => {
       openedItems(refs.slice(0, 3), new Set(), { ...plainResults, reserveBytes: async () => undefined }),
     ).toBeUndefined();
     const large = openIndex(record, createMemoryStore(), systemClock);
-    await large.inner.log.begin();
+    await large.inner.log.createFirst();
     const items = Array.from({ length: 64 }, (_, i) => ({
       id: `${i}`,
       vector: [i, 1],

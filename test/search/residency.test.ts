@@ -11,7 +11,7 @@ import { StandingClock } from "../protocol/standing-clock.js";
 test("a table is made once per snapshot with a model, and never again of an older one", async () => {
   const clock = new StandingClock();
   const { index, inner, close } = openIndex(fixedRecord(), createMemoryStore(), clock);
-  await inner.log.begin();
+  await inner.log.createFirst();
   const items = (first: number, count: number) =>
     Array.from({ length: count }, (_, i) => ({ id: `${first + i}`, vector: [first + i, i % 5] }));
   await index.upsert(items(0, 100));
@@ -57,7 +57,7 @@ test("a table is made once per snapshot with a model, and never again of an olde
 
 test("a table for which the cache has no room evicts blocks once per snapshot, and is made if there is room", async () => {
   const { index, inner, close } = openIndex(fixedRecord(), createMemoryStore(), new StandingClock());
-  await inner.log.begin();
+  await inner.log.createFirst();
   await index.upsert(Array.from({ length: 100 }, (_, i) => ({ id: `${i}`, vector: [i, i % 5] })));
   await index.train({ nLists: 5 });
   const { snapshot } = await inner.snapshots.hold();

@@ -21,7 +21,7 @@ let lists: Opened;
 
 async function newIndex(count: number): Promise<Opened> {
   const open = openIndex(fixedRecord(), createMemoryStore(), systemClock);
-  await open.inner.log.begin();
+  await open.inner.log.createFirst();
   const items = Array.from({ length: count }, (_, i) => ({
     id: `${i}`,
     vector: [i % 60, i % 7],

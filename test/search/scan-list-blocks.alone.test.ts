@@ -40,7 +40,7 @@ let scope: SearchScope;
 
 beforeAll(async () => {
   open = openIndex(fixedRecord(), createMemoryStore(), systemClock);
-  await open.inner.log.begin();
+  await open.inner.log.createFirst();
   const upsert = (start: number, end: number) =>
     open.index.upsert(
       vectors

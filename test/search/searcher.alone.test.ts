@@ -24,7 +24,7 @@ async function modelsOf(config: IndexConfig): Promise<Model[]> {
   const record = fixedRecord();
   const definition = { ...record.definition, config };
   const { index, inner, close } = openIndex({ ...record, definition }, createMemoryStore(), systemClock);
-  await inner.log.begin();
+  await inner.log.createFirst();
   await index.upsert(vectors.map((vector, i) => ({ id: `${i}`, vector })));
   const models: Model[] = [];
   for (const nLists of [4, 8]) {

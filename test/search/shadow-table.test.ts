@@ -18,7 +18,7 @@ const wordsOf = (id: string) => [...new Uint32Array(fingerprint(record.keys.id, 
 
 beforeAll(async () => {
   open = openIndex(record, createMemoryStore(), systemClock);
-  await open.inner.log.begin();
+  await open.inner.log.createFirst();
   const upsert = (ids: readonly string[]) => open.index.upsert(ids.map((id) => ({ id, vector: [1, 2] })));
   await upsert(idsOf(0, 300));
   await upsert(idsOf(200, 260));

@@ -34,7 +34,7 @@ let snapshot: Snapshot;
 
 beforeAll(async () => {
   open = openIndex(record, createMemoryStore(), systemClock);
-  await open.inner.log.begin();
+  await open.inner.log.createFirst();
   await open.index.upsert(
     Array.from({ length: rows }, (_, i) => ({
       id: `${i}`,

@@ -84,7 +84,7 @@ describe.each(Object.keys(clients))("%s", (where) => {
     const good = (i: number) => `{"id":"${i}","vector":[${i},1]}`;
     const valid = Array.from({ length: 10 }, (_, i) => good(i));
     for (const [bad, message] of [
-      ["{", /^line 8: .*not JSON/],
+      ["{", /^line 8: .*invalid JSON/],
       ["[1]", /^line 8: expected a JSON object, got an array/],
       ["null", /^line 8: /],
       ['{"vector":[1,2]}', /^line 8\.id: /],

@@ -156,7 +156,10 @@ export function writeWords<Fields extends Readonly<Record<string, number>>>(
   fields: Fields,
 ): void {
   const { words } = linearMemory();
-  for (const field in fields) words[(at + layout[field]) >>> 2] = fields[field];
+  for (const field in fields) {
+    // A polluted `Object.prototype` has fields of which no layout knows.
+    if (Object.hasOwn(fields, field)) words[(at + layout[field]) >>> 2] = fields[field];
+  }
 }
 
 /** `length` uint32 from `offset`, a multiple of 4. */

@@ -1,6 +1,6 @@
 /**
  * Squared distances estimated from codes alone: for each row base + add + scale * sum, `sum` being the sum of the entries of
- * the query's tables that the row's code selects. FORMAT.md §6 defines the codes.
+ * the query's tables that the row's code selects. docs/internals/format.md §6 defines the codes.
  */
 
 import { lookUp } from "./look-up";

@@ -1,0 +1,137 @@
+/** Admits requests with a valid API key, within its scopes, indexes and rates. */
+
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { SealdexError } from "sealdex/core";
+import { onBehalfOf } from "sealdex/wire";
+import type { Server } from "../http/http-server.js";
+import { type Caller, checkIndex, checkScope, type Scope } from "./caller.js";
+import type { FixedKeys } from "./fixed-keys.js";
+import type { IssuedKeys } from "./issued-keys.js";
+import { routeAccess } from "./route-access.js";
+import type { Limits } from "../http/limits.js";
+import type { OpenIndexes } from "../indexes/open-indexes.js";
+import type { Siblings } from "../processes/siblings.js";
+import { RateLimit } from "./rate-limit.js";
+import { addressOf, networkOf, ownerOf } from "../http/request-address.js";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Scopes of which a caller needs one. */
+    access?: readonly Scope[];
+    /** Whether the API key is optional. */
+    isKeyOptional?: boolean;
+    /** Whether the API key may be sent as `Authorization: Bearer`. */
+    acceptsBearer?: boolean;
+  }
+  interface FastifyRequest {
+    /** Undefined for endpoints without authentication. */
+    caller?: Caller;
+  }
+}
+
+export interface Authentication {
+  readonly fixed: FixedKeys;
+  readonly issued: IssuedKeys | undefined;
+}
+
+/** Limits the requests per address, whatever their path. */
+export function limitAddresses(app: Server, limits: Limits, siblings: Siblings): void {
+  const ofAddress = new RateLimit("address", limits.addressRequestsPerMinuteMax, siblings);
+  app.addHook("onRequest", async ({ ip }, reply) => {
+    await ofAddress.take(networkOf(ip), reply, "requests of this address");
+  });
+}
+
+/** Checks the API key before bodies are read, and the index before it is used. */
+export function requireApiKeys(
+  scope: Server,
+  keys: Authentication,
+  limits: Limits,
+  siblings: Siblings,
+): void {
+  const ofKey = new RateLimit("API key", limits.keyRequestsPerMinuteMax, siblings);
+  const failures = new RateLimit("invalid API keys", limits.failedKeysPerMinuteMax, siblings);
+  const identify = callerCheck(keys, failures);
+  scope.addHook("onRoute", (route) => {
+    const [method] = [route.method].flat();
+    route.config = { ...route.config, access: routeAccess(method, route.url) };
+  });
+  scope.addHook("onRequest", async (request, reply) => {
+    const { access = ["admin"], isKeyOptional } = request.routeOptions.config;
+    if (isKeyOptional === true && request.headers["x-api-key"] === undefined) return;
+    const caller = await identify(request, reply);
+    request.caller = caller;
+    await ofKey.take(caller.id, reply, "requests with this API key");
+    checkScope(caller, access);
+  });
+  // Not async: fastify must continue within this call.
+  scope.addHook("onRequest", (request, _reply, done) => onBehalfOf(ownerOf(request), done));
+  scope.addHook("preHandler", async (request) => {
+    const { caller } = request;
+    const { indexName } = addressOf(request);
+    if (caller !== undefined && indexName !== undefined) checkIndex(caller, indexName);
+  });
+}
+
+/**
+ * Refuses an address that sends many invalid keys with 429, without asking the storage for further
+ * ones. Known valid keys keep working for others behind the same address.
+ */
+function callerCheck({ fixed, issued }: Authentication, failures: RateLimit) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<Caller> => {
+    const apiKey = apiKeyOf(request);
+    const checkMayRead = () =>
+      failures.check(networkOf(request.ip), reply, "invalid API keys from this address");
+    if (typeof apiKey === "string") {
+      const caller = fixed.callerOf(apiKey) ?? (await issued?.callerOf(apiKey, checkMayRead));
+      if (caller !== undefined) return caller;
+    }
+    // Only requests with a key count.
+    if (apiKey !== undefined) {
+      if (await failures.count(networkOf(request.ip))) {
+        request.log.warn({ address: request.ip }, "alarm: many invalid API keys from one address");
+      }
+      await checkMayRead();
+    }
+    throw new SealdexError(
+      "unauthenticated",
+      apiKey === undefined ? "X-API-Key: the API key is missing" : "X-API-Key: the API key is not accepted",
+    );
+  };
+}
+
+function apiKeyOf({ headers, routeOptions }: FastifyRequest): string | string[] | undefined {
+  const [, bearer] = /^Bearer (\S+)$/i.exec(headers.authorization ?? "") ?? [];
+  return headers["x-api-key"] ?? (routeOptions.config.acceptsBearer === true ? bearer : undefined);
+}
+
+/**
+ * Refuses a client that tries many wrong keys on one index with 429, and logs a warning. A key
+ * under which the index is open keeps working.
+ */
+export function limitWrongIndexKeys(
+  scope: Server,
+  indexes: OpenIndexes,
+  limits: Limits,
+  siblings: Siblings,
+): void {
+  const attempts = new RateLimit("wrong index keys", limits.wrongIndexKeysPerMinuteMax, siblings);
+  const clientOf = ({ caller, ip }: FastifyRequest, indexName: string) =>
+    `${caller?.id} ${networkOf(ip)} ${indexName}`;
+  scope.addHook("preHandler", async (request, reply) => {
+    const { indexName, indexKey } = addressOf(request);
+    if (indexName === undefined || indexKey === undefined) return;
+    const client = clientOf(request, indexName);
+    if (!(await attempts.isExceeded(client)) || indexes.isOpen({ indexName, indexKey })) return;
+    await attempts.check(client, reply, "wrong keys for this index");
+  });
+  scope.addHook("onError", async (request, _reply, error) => {
+    const { indexName } = addressOf(request);
+    if (!(error instanceof SealdexError && error.code === "wrong_index_key") || indexName === undefined)
+      return;
+    if (await attempts.count(clientOf(request, indexName))) {
+      const fields = { caller: request.caller?.id, address: request.ip, index: indexName };
+      request.log.warn(fields, "alarm: many wrong keys for one index");
+    }
+  });
+}

@@ -1,0 +1,71 @@
+/** Limits concurrent requests by their bodies; others wait unread, so that all fit into memory. */
+
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { SealdexError } from "sealdex/core";
+import { checkDeclaredBody, isGzip } from "../body/read-body.js";
+import { Semaphore } from "./semaphore.js";
+import type { Server } from "./http-server.js";
+import type { Limits } from "./limits.js";
+import { ownerOf } from "./request-address.js";
+import { untilDisconnected, untilLate, whenEnded } from "./request-end.js";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Whether a request of this route may take minutes. */
+    isLong?: boolean;
+  }
+}
+
+/** Bodies up to this length need not wait. */
+const smallBytes = 64 * 1024;
+
+/**
+ * Delays the requests of `scope` before their bodies are read. Refuses bodies with too great a
+ * declared length.
+ */
+export function limitRequests(scope: Server, limits: Limits): void {
+  const { bodiesBytesMax, requestsMax, longRequestsMax, waitingMax, waitMsMax } = limits;
+  const bodies = new Semaphore(bodiesBytesMax, waitingMax);
+  const short = new Semaphore(requestsMax, waitingMax);
+  const long = new Semaphore(longRequestsMax, waitingMax);
+  scope.addHook("preParsing", async (request, reply, payload) => {
+    checkDeclaredBody(request);
+    const length = longestBody(request);
+    // Clients time out and retry; an early refusal tells them when.
+    const untilTooLate = once(() => untilLate(reply, waitMsMax, () => tooBusy(waitMsMax)));
+    // Bytes first: a request that waits for them must not count as running.
+    if (length > smallBytes) await enter(bodies, length, reply, untilTooLate);
+    if (request.routeOptions.config.isLong !== true) await enter(short, 1, reply, untilTooLate);
+    else await enter(long, 1, reply, () => untilDisconnected(reply));
+    return payload;
+  });
+}
+
+/**
+ * Acquires a share, and releases it when the request ends. `until` creates the signal that ends the
+ * wait; lazily, since waiting is rare.
+ */
+async function enter(
+  semaphore: Semaphore,
+  weight: number,
+  reply: FastifyReply,
+  until: () => AbortSignal,
+): Promise<void> {
+  const owner = ownerOf(reply.request);
+  const leave = semaphore.tryAcquire(owner, weight) ?? (await semaphore.acquire(owner, weight, until()));
+  whenEnded(reply, leave);
+}
+
+function once<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => (made ??= make());
+}
+
+function tooBusy(ms: number): SealdexError {
+  return new SealdexError("overloaded", `the service is busy: the request waited ${ms} ms`);
+}
+
+function longestBody({ headers, routeOptions: { bodyLimit } }: FastifyRequest): number {
+  if (headers["transfer-encoding"] !== undefined || isGzip(headers)) return bodyLimit;
+  return Number(headers["content-length"] ?? 0);
+}

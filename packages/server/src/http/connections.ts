@@ -1,0 +1,61 @@
+/**
+ * Limits the connections of the service: a further one closes one of the address with the most, so
+ * that no address keeps others out.
+ */
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Server } from "./http-server.js";
+import { networkOf } from "./request-address.js";
+
+interface Connection {
+  readonly peer: string;
+  readonly socket: Socket;
+  readonly network: string;
+  isUnused: boolean;
+  requests: number;
+}
+
+export function limitConnections(app: Server, connectionsMax: number): void {
+  /**
+   * Oldest first. By peer, since with TLS the socket of a request is another object than that of
+   * its connection.
+   */
+  const connections = new Map<string, Connection>();
+
+  const closeOne = (newest: Connection) => {
+    const counts = new Map<string, number>();
+    for (const { network } of connections.values()) counts.set(network, (counts.get(network) ?? 0) + 1);
+    const most = Math.max(...counts.values());
+    const others = [...connections].filter(([, { network }]) => counts.get(network) === most);
+    const isOfMost = counts.get(newest.network) === most;
+    const closed = isOfMost ? newest : (others.find(([, each]) => each.requests === 0) ?? others[0])[1];
+    closed.socket.destroy();
+    connections.delete(closed.peer);
+  };
+
+  app.server.on("connection", (socket: Socket) => {
+    const [peer, network] = [peerOf(socket), networkOf(socket.remoteAddress ?? "")];
+    const connection = { peer, socket, network, isUnused: true, requests: 0 };
+    connections.set(peer, connection);
+    socket.once("close", () => {
+      if (connections.get(peer) === connection) connections.delete(peer);
+    });
+    if (connections.size > connectionsMax) closeOne(connection);
+  });
+  app.server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+    const connection = connections.get(peerOf(request.socket));
+    if (connection === undefined) return;
+    connection.isUnused = false;
+    connection.requests++;
+    response.once("close", () => connection.requests--);
+  });
+  // Node does not count them as idle and would wait for them.
+  app.addHook("preClose", async () => {
+    for (const { isUnused, socket } of connections.values()) if (isUnused) socket.destroy();
+  });
+}
+
+function peerOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
+}

@@ -1,0 +1,56 @@
+/** The OpenAPI document at `/v1/openapi.json`, and its pages at `/docs`. */
+
+import swagger from "@fastify/swagger";
+import swaggerUi from "@fastify/swagger-ui";
+import type { FastifyError } from "fastify";
+import { replyWithNoFile } from "./error-reply.js";
+import type { Server } from "./http-server.js";
+
+export async function addDocumentation(app: Server, version: string): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: "3.1.0",
+      info: {
+        title: "Sealdex",
+        version,
+        description: firstHint,
+      },
+      components: {
+        securitySchemes: { apiKey: { type: "apiKey", name: "X-API-Key", in: "header" } },
+      },
+      security: [{ apiKey: [] }],
+    },
+  });
+  await app.register(async (pages) => {
+    pages.setErrorHandler<FastifyError>(replyWithNoFile);
+    await pages.register(swaggerUi, {
+      routePrefix: "/docs",
+      staticCSP: contentSecurityPolicy,
+      theme: { title: "Sealdex" },
+    });
+  });
+  // Relative, so that a proxy may serve it under another path.
+  app.get("/", { schema: { hide: true } }, async (_request, reply) => reply.redirect("docs"));
+  app.get("/v1/docs", { schema: { hide: true } }, async (_request, reply) => reply.redirect("../docs"));
+  app.get("/v1/openapi.json", { schema: { hide: true } }, async () => app.swagger());
+}
+
+const firstHint = `Encrypted vector indexes: nearest neighbours of vectors and texts.
+
+To begin: choose **Authorize** and enter an API key, one of \`SEALDEX_API_KEYS\` or the root key. Create an index with
+\`POST /v1/indexes/create\`, under an index key from \`sealdex-server generate-key\`; store items with
+\`POST /v1/vectors/upsert\`; search with \`POST /v1/vectors/query\`. The service does not keep index keys: an index whose
+key is lost cannot be opened.`;
+
+/** The pages run their own scripts, which also set styles, and call only this service. */
+const contentSecurityPolicy = {
+  "default-src": "'none'",
+  "script-src": "'self'",
+  "style-src": ["'self'", "'unsafe-inline'"],
+  "img-src": ["'self'", "data:"],
+  "font-src": "'self'",
+  "connect-src": "'self'",
+  "base-uri": "'none'",
+  "form-action": "'none'",
+  "frame-ancestors": "'none'",
+};

@@ -1,0 +1,111 @@
+/** The HTTP server of the service: time-outs, parser errors, log, request ids. */
+
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage, Server as NodeServer, ServerResponse } from "node:http";
+import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
+import {
+  fastify,
+  type FastifyHttpOptions,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from "fastify";
+import { SealdexError } from "sealdex/core";
+import type { Certificates } from "./certificates.js";
+import { replyToBadUrl, replyToParserError } from "./error-reply.js";
+import type { Limits } from "./limits.js";
+import { shapeError } from "../body/shape-error.js";
+
+/** Receives the log, one line of JSON per request: method, route, status and time. */
+export interface Log {
+  write(line: string): void;
+}
+
+/** Longest body of requests without vectors, filters or ids. */
+const smallBodyBytesMax = 64 * 1024;
+/** Longest interval between two checks for stalled clients. */
+const stalledCheckMs = 1000;
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Error code of a failed request. */
+    failureCode?: string;
+  }
+}
+
+export interface ServerOptions {
+  readonly limits: Limits;
+  readonly log: Log | undefined;
+  /** Proxies whose `X-Forwarded-For` names the client. */
+  readonly trustProxy: string[] | undefined;
+  /** Undefined: HTTP without TLS. */
+  readonly certificates: Certificates | undefined;
+}
+
+export function newServer({ limits, log, trustProxy = [], certificates }: ServerOptions) {
+  const { headersMsMax, requestMsMax, stalledMsMax } = limits;
+  const timeouts = {
+    headersTimeout: headersMsMax,
+    connectionsCheckingInterval: Math.min(stalledCheckMs, requestMsMax),
+  };
+  const tls = certificates && { ...timeouts, handshakeTimeout: headersMsMax, ...certificates };
+  const options: FastifyHttpOptions<NodeServer> = {
+    bodyLimit: smallBodyBytesMax,
+    trustProxy: trustProxy.length > 0 ? trustProxy : false,
+    requestTimeout: requestMsMax,
+    http: timeouts,
+    // Only the types distinguish HTTP from HTTPS.
+    ...(tls && ({ https: tls } as object)),
+    schemaErrorFormatter: shapeError,
+    // Requests on open connections are still served while the service stops.
+    return503OnClosing: false,
+    frameworkErrors: replyToBadUrl,
+    clientErrorHandler: replyToParserError,
+    genReqId: ({ headers }) => requestId(headers["x-request-id"]),
+    // Fastify's log lines contain URLs and headers; a hook below writes ours.
+    logController: new LogController({ disableRequestLogging: true }),
+    ...(log !== undefined && { logger: { level: "info", stream: log } }),
+  };
+  const server = fastify(options).withTypeProvider<TypeBoxTypeProvider>();
+  // Node would respond itself to unknown expectations.
+  server.server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
+    server.server.emit("request", request, response);
+  });
+  server.addHook("onRequest", async (request, reply) => {
+    reply.headers({ "X-Request-Id": request.id, "X-Content-Type-Options": "nosniff" });
+  });
+  server.addHook("onError", async (request, _reply, error) => {
+    request.failureCode = error instanceof SealdexError ? error.code : "invalid_request";
+    const status = error.statusCode ?? 500;
+    if (!(error instanceof SealdexError) && status >= 500) request.failureCode = "internal";
+  });
+  server.addHook("onSend", async (_request, reply) => {
+    // Closes the connection, unless the client keeps reading.
+    reply.raw.setTimeout(stalledMsMax);
+  });
+  server.addHook("onRequest", async (request, reply) => {
+    // Not onResponse, which is not called if the client disconnected.
+    reply.raw.once("close", () => logRequest(request, reply));
+  });
+  return server;
+}
+
+/**
+ * Uses the caller's id if it is fit for logs, so that requests can be found in the logs of a proxy.
+ */
+function requestId(given: unknown): string {
+  return typeof given === "string" && /^[\w-]{8,64}$/.test(given) ? given : randomUUID();
+}
+
+function logRequest({ method, routeOptions, failureCode, log }: FastifyRequest, reply: FastifyReply): void {
+  const aborted = !reply.raw.writableFinished;
+  const fields = {
+    method,
+    route: routeOptions.url,
+    ms: Math.round(reply.elapsedTime),
+    ...(failureCode !== undefined && { code: failureCode }),
+  };
+  log.info({ ...fields, ...(aborted ? { aborted } : { status: reply.statusCode }) }, "request");
+}
+
+export type Server = ReturnType<typeof newServer>;

@@ -1,0 +1,16 @@
+/** Measures requests, open indexes and connections. */
+
+import type { Server } from "../http/http-server.js";
+import type { Metrics } from "./metrics.js";
+import type { OpenIndexes } from "../indexes/open-indexes.js";
+import { whenEnded } from "../http/request-end.js";
+import type { Trainings } from "../indexes/trainings.js";
+
+export function measure(app: Server, metrics: Metrics, indexes: OpenIndexes, trainings: Trainings): void {
+  app.addHook("onRequest", async (request, reply) => {
+    metrics.begin();
+    whenEnded(reply, () => metrics.end(request, reply));
+  });
+  metrics.gauge("sealdex_open_indexes", "Indexes that are kept open.", () => indexes.count);
+  metrics.gauge("sealdex_trainings_running", "Trainings that run now.", () => trainings.running.length);
+}

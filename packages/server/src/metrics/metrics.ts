@@ -1,0 +1,172 @@
+/** Metrics as Prometheus text. No label contains an index name, id or key. */
+
+import {
+  AggregatorRegistry,
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  type MetricObjectWithValues,
+  type MetricValue,
+  Registry,
+} from "prom-client";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { BlobStore } from "sealdex/core";
+
+/** From half a millisecond, the time of warm queries, to trainings. */
+const requestSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60];
+const storageSeconds = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 10];
+
+export type MetricValues = MetricObjectWithValues<MetricValue<string>>[];
+
+export class Metrics {
+  readonly registry = new Registry();
+  readonly #requests = new Counter({
+    name: "sealdex_requests_total",
+    help: "Requests that were answered, and those whose client left (status 0).",
+    labelNames: ["method", "route", "status"],
+    registers: [this.registry],
+  });
+  readonly #requestSeconds = new Histogram({
+    name: "sealdex_request_seconds",
+    help: "Time from the headers of a request to the end of its answer.",
+    labelNames: ["route"],
+    buckets: requestSeconds,
+    registers: [this.registry],
+  });
+  readonly #underWay = new Gauge({
+    name: "sealdex_requests_under_way",
+    help: "Requests that are not answered yet, those that wait included.",
+    registers: [this.registry],
+  });
+  readonly #errors = new Counter({
+    name: "sealdex_errors_total",
+    help: "Requests that failed, by error code.",
+    labelNames: ["code"],
+    registers: [this.registry],
+  });
+  readonly #trainingSeconds = new Histogram({
+    name: "sealdex_training_seconds",
+    help: "Time of trainings that ended.",
+    labelNames: ["result"],
+    buckets: [0.1, 1, 5, 15, 60, 300, 1800],
+    registers: [this.registry],
+  });
+  readonly #storageSeconds = new Histogram({
+    name: "sealdex_storage_seconds",
+    help: "Time of storage calls, with their retries.",
+    labelNames: ["location", "operation"],
+    buckets: storageSeconds,
+    registers: [this.registry],
+  });
+  readonly #storageErrors = new Counter({
+    name: "sealdex_storage_errors_total",
+    help: "Storage calls that failed after all retries, or were aborted.",
+    labelNames: ["location", "operation"],
+    registers: [this.registry],
+  });
+  readonly #storageBytes = new Counter({
+    name: "sealdex_storage_bytes_total",
+    help: "Bytes that were read from and written to storage. What is in the cache is not read.",
+    labelNames: ["location", "operation"],
+    registers: [this.registry],
+  });
+
+  constructor() {
+    collectDefaultMetrics({ register: this.registry });
+  }
+
+  /** The sum of this process and `others`. */
+  async text(others: readonly MetricValues[] = []): Promise<string> {
+    if (others.length === 0) return this.registry.metrics();
+    return AggregatorRegistry.aggregate([await this.values(), ...others]).metrics();
+  }
+
+  /** The values of this process, for another one. */
+  values(): Promise<MetricValues> {
+    return this.registry.getMetricsAsJSON();
+  }
+
+  begin(): void {
+    this.#underWay.inc();
+  }
+
+  /** Records a finished request. */
+  end({ method, routeOptions, failureCode }: FastifyRequest, reply: FastifyReply): void {
+    const route = routeOptions.url ?? "none";
+    const status = reply.raw.writableFinished ? reply.statusCode : 0;
+    this.#underWay.dec();
+    this.#requests.inc({ method, route, status });
+    this.#requestSeconds.observe({ route }, reply.elapsedTime / 1000);
+    if (failureCode !== undefined) this.#errors.inc({ code: failureCode });
+  }
+
+  /** `ms`: duration of a training. */
+  trained(result: "done" | "failed", ms: number): void {
+    this.#trainingSeconds.observe({ result }, ms / 1000);
+  }
+
+  /** A gauge that is read on demand. `aggregator` combines the values of several processes. */
+  gauge(name: string, help: string, read: () => number, aggregator: "sum" | "min" = "sum"): void {
+    const gauge: Gauge = new Gauge({
+      name,
+      help,
+      aggregator,
+      registers: [this.registry],
+      collect: () => gauge.set(read()),
+    });
+  }
+
+  /** A counter that is kept elsewhere and read on demand. */
+  counter(name: string, help: string, read: () => number): void {
+    const counter: Counter = new Counter({
+      name,
+      help,
+      registers: [this.registry],
+      collect: () => {
+        counter.reset();
+        counter.inc(read());
+      },
+    });
+  }
+
+  /** Wraps a store to measure its calls. `location`: `index`, `config` or `anchor`. */
+  measured(store: BlobStore, location: string): BlobStore {
+    const run = async <T>(
+      operation: string,
+      bytesOf: (result: T) => number,
+      call: () => Promise<T>,
+    ): Promise<T> => {
+      const labels = { location, operation };
+      const startedAt = performance.now();
+      try {
+        const result = await call();
+        this.#storageBytes.inc(labels, bytesOf(result));
+        return result;
+      } catch (error) {
+        this.#storageErrors.inc(labels);
+        throw error;
+      } finally {
+        this.#storageSeconds.observe(labels, (performance.now() - startedAt) / 1000);
+      }
+    };
+    const none = () => 0;
+    return {
+      read: (key, range, options) =>
+        run(
+          "read",
+          (bytes) => bytes?.length ?? 0,
+          () => store.read(key, range, options),
+        ),
+      create: (key, bytes, options) =>
+        run(
+          "create",
+          () => bytes.length,
+          () => store.create(key, bytes, options),
+        ),
+      list: (prefix, options) => run("list", none, () => store.list(prefix, options)),
+      delete: (keys, options) => run("delete", none, () => store.delete(keys, options)),
+      close: () => store.close(),
+    };
+  }
+}

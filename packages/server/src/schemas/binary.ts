@@ -1,0 +1,41 @@
+/** Shapes of requests with base64 vectors. */
+
+import { dimensionMax } from "sealdex/wire";
+import { Type } from "typebox";
+import { address, match, metadata, queryOptions, upserted, upsertOptions } from "./schemas.js";
+import { closed, limitedItems, optional, post } from "./shapes.js";
+
+const vectors = {
+  vectors_b64: Type.Unsafe<unknown>({
+    type: "string",
+    contentEncoding: "base64",
+    description: "Vectors, one after another, as little-endian float32.",
+  }),
+  dimension: Type.Integer({ minimum: 1, maximum: dimensionMax }),
+};
+const inOrder = "In the order of the ids; null, or an empty text, for none.";
+
+export const upsertBinary = post(
+  "vectors",
+  "Stores items with base64 vectors, replacing those with the same id.",
+  upserted,
+  {
+    ...address,
+    batch: closed({
+      ids: Type.Array(Type.String(), limitedItems),
+      ...vectors,
+      metadata: optional(Type.Array(Type.Union([metadata, Type.Null()]), limitedItems), inOrder),
+      contents: optional(Type.Array(Type.Union([Type.String(), Type.Null()]), limitedItems), inOrder),
+    }),
+    ...upsertOptions,
+  },
+);
+
+export const queryBinary = post(
+  "vectors",
+  "The nearest neighbors of base64 vectors.",
+  Type.Object({
+    results: Type.Array(Type.Array(match), { description: "One list for each vector, in request order." }),
+  }),
+  { ...address, batch: closed(vectors), ...queryOptions },
+);

@@ -1,0 +1,120 @@
+/** The settings as shown by `serve --help`. The README has the same table. */
+
+import { limitSettings } from "./limit-settings.js";
+import { defaultLimits, type Limits } from "../http/limits.js";
+
+interface Variable {
+  readonly name: string;
+  readonly byDefault: string;
+  /** Markdown. */
+  readonly meaning: string;
+}
+
+const variable = (name: string, byDefault: string, meaning: string): Variable => ({
+  name,
+  byDefault,
+  meaning,
+});
+
+/** In the order of the README. */
+export const variables: readonly Variable[] = [
+  variable(
+    "SEALDEX_ROOT_KEY",
+    "none, required unless `SEALDEX_API_KEYS` is set",
+    "Issues API keys and authenticates their records; also an API key for everything. At least 32 characters.",
+  ),
+  variable(
+    "SEALDEX_API_KEYS",
+    "none",
+    "Further API keys for everything, separated by commas, each of at least 16 characters.",
+  ),
+  variable("SEALDEX_AUDIT_FOLDER", "none", "Folder of the audit log; needs `SEALDEX_ROOT_KEY`."),
+  variable("SEALDEX_DASHBOARD", "`on`", "`off`: disables the dashboard at `/admin`."),
+  variable(
+    "SEALDEX_TRUST_PROXY",
+    "none",
+    "Addresses or networks of the proxies whose `X-Forwarded-For` names the client, separated by commas.",
+  ),
+  variable("SEALDEX_INDEX_LOCATION", "none, required", "Location of vectors."),
+  variable("SEALDEX_CONFIG_LOCATION", "the index location", "Location of names, sealed keys and manifests."),
+  variable(
+    "SEALDEX_ANCHOR_LOCATION",
+    "none",
+    "Location of anchors, which detect rollbacks of the other locations. Use one that their operators cannot write to.",
+  ),
+  variable(
+    "SEALDEX_INDEX_KEY",
+    "none: every request carries a key",
+    "Key provider of index keys, so that requests need no `index_key`: `file:./index.key`, `passphrase-file:./passphrase`, `aws-kms:<key ARN>` (needs `npm install @aws-sdk/client-kms`), `google-kms:projects/…/cryptoKeys/<key>` as the service account of the machine or of the key file in `GOOGLE_APPLICATION_CREDENTIALS`, or `vault:https://<host>/<mount>/<key>` with the token in `VAULT_TOKEN`, or in the file `VAULT_TOKEN_FILE`, which is read with each use. Everyone with an API key for such an index then opens it.",
+  ),
+  variable(
+    "SEALDEX_MAX_STALENESS_MS",
+    "0",
+    "Maximum staleness of reads, in milliseconds: writes by other processes may take this long to appear.",
+  ),
+  variable(
+    "SEALDEX_RETENTION_MS",
+    "900000",
+    "How long to keep replaced data for readers in other processes and for cursors, in milliseconds, at most 900000. Use 0 if no other process reads.",
+  ),
+  variable(
+    "SEALDEX_OBLIVIOUS",
+    "`off`",
+    "`on`: reads whole indexes and keeps them in memory as ciphertext, so that the storage does not see which items are read. An index larger than a quarter of the memory, or 2 GiB, fails with 413.",
+  ),
+  variable(
+    "SEALDEX_STORAGE_TIMEOUT_MS",
+    "15000",
+    "Time limit of a storage operation including retries, in milliseconds, plus one second per MiB. Beyond it, the request fails with 503.",
+  ),
+  variable("SEALDEX_AUTOMATIC_TRAINING", "`on`", "`off`: trains indexes only on request."),
+  variable(
+    "SEALDEX_MODELS",
+    "none",
+    "Embedding models that indexes may use besides the built-in ones, separated by commas, such as `all-MiniLM-L6-v2`. Needs `npm install @huggingface/transformers`.",
+  ),
+  variable("SEALDEX_MODEL_FOLDER", "none", "A folder of models, each in a folder with its name."),
+  variable("SEALDEX_MODEL_CACHE", "`~/.cache/sealdex/models`", "Folder of downloaded models."),
+  variable("SEALDEX_MODEL_DOWNLOADS", "`on`", "`off`: disables downloads of models."),
+  variable(
+    "SEALDEX_HOST",
+    "`127.0.0.1`",
+    "Address to listen on. For any other, set `SEALDEX_TLS_CERT_FILE` or use a proxy with TLS, since requests contain keys; otherwise the service logs a warning.",
+  ),
+  variable(
+    "SEALDEX_TLS_CERT_FILE",
+    "none: HTTP without TLS",
+    "A PEM file with the certificate of the service, followed by those that lead to its authority. A renewed one needs a restart.",
+  ),
+  variable("SEALDEX_TLS_KEY_FILE", "none", "A PEM file with the key of the certificate."),
+  variable(
+    "SEALDEX_TLS_CLIENT_CA_FILE",
+    "none",
+    "A PEM file with the authorities of client certificates; connections without such a certificate are then refused.",
+  ),
+  variable(
+    "SEALDEX_CONFIG",
+    "none",
+    "A YAML file with settings, as is `--config`: `index_location` in it is `SEALDEX_INDEX_LOCATION`. The environment wins.",
+  ),
+  variable("SEALDEX_PORT", "`8000`", "0 lets the system choose."),
+  variable(
+    "SEALDEX_PROCESSES",
+    "`1`",
+    "Number of processes on the port, about one per core. They share limits per minute, revocations and metrics; other limits apply to each process.",
+  ),
+  ...Object.entries(limitSettings).map(([limit, { name, meaning, byDefault }]) =>
+    variable(name, byDefault ?? defaultText(defaultLimits[limit as keyof Limits]), meaning),
+  ),
+];
+
+function defaultText(value: number): string {
+  return value === Infinity ? "none" : `\`${value}\``;
+}
+
+export function settingsHelp(): string {
+  const paragraphs = variables.map(({ name, byDefault, meaning }) =>
+    `  ${name} (default: ${byDefault})\n      ${meaning}`.replaceAll("`", ""),
+  );
+  return ["Environment variables:", ...paragraphs].join("\n");
+}
