@@ -80,9 +80,9 @@ function checkEffort(options: ProbingOptions): Effort {
   const { recall, nProbes = 1, greedy = false } = options;
   checkInteger(nProbes, 0, Number.MAX_SAFE_INTEGER, "nProbes");
   if (typeof greedy !== "boolean") throw invalid(`greedy: expected a boolean, got ${typeof greedy}`);
-  if (recall !== undefined) return recall === "exact" ? recall : { recall };
+  if (recall !== undefined) return recall === "exact" ? recall : own({ recall });
   if (greedy) return "exact";
-  return nProbes === 0 ? { recall: undefined } : { lists: nProbes };
+  return nProbes === 0 ? own({ recall: undefined }) : own({ lists: nProbes });
 }
 
 function subjectOf(request: QueryRequest): QuerySubject {

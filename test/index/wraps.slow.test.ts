@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { type BlobStore, copyIndex, createClient, generateKey, SealdexError } from "../../src/core.js";
-import type { Manifest } from "../../src/commit/manifest.js";
+import { encodeManifest, openManifest } from "../../src/commit/stored-manifest.js";
 import { openFolder } from "../../src/commit/index-folder.js";
 import { manifestName, manifestPrefix, numberOf } from "../../src/commit/object-names.js";
 import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
@@ -369,12 +369,8 @@ async function newestManifest(store: BlobStore, key: string) {
   const [name] = await folder.list(manifestPrefix(record.indexId));
   const bytes = (await folder.read(name, whole)) as Uint8Array;
   const plaintext = openObject(record.keys.data, { kind: "manifest", indexId: record.indexId, name }, bytes);
-  const signature = plaintext.slice(0, 64);
-  return {
-    record,
-    signature,
-    manifest: JSON.parse(Buffer.from(plaintext.subarray(64)).toString()) as Manifest,
-  };
+  const { manifest } = openManifest(record.keys, record.indexId, numberOf(name), bytes);
+  return { record, signature: plaintext.slice(0, 64), manifest };
 }
 
 type Opened = Awaited<ReturnType<typeof newestManifest>>;
@@ -388,7 +384,7 @@ async function forge(store: BlobStore, { record, signature, manifest }: Opened) 
     .update((await folder.read(newest, whole)) as Uint8Array)
     .digest("hex");
   const version = numberOf(newest) + 1;
-  const text = Buffer.from(JSON.stringify({ ...manifest, version, previous, segments: [] }));
+  const text = Buffer.from(JSON.stringify(encodeManifest({ ...manifest, version, previous, segments: [] })));
   // A reader has no key to sign with: an old signature is all there is.
   const sign = () => keys.sign("sealdex/1/manifest", Buffer.concat([indexId, text]));
   const made = keys.access === "read-only" ? signature : sign();
