@@ -221,7 +221,7 @@ describe("a postgres location", unlessThere, () => {
     const tableName = newTable();
     await withPool(connectionString, (pool) => pool.query(`CREATE TABLE "${tableName}" (id int)`));
     const store = openLocation({ location: "postgres", connectionString, tableName });
-    expect((await failure(store.read("a", beginning))).message).toContain("other columns");
+    expect((await failure(store.read("a", beginning))).message).toContain("unexpected columns");
     await store.close();
     await drop(tableName);
   });
