@@ -93,6 +93,14 @@ const lists = {
     keys: long("schedules of wraps, rotations and erasures", ["keys/schedules"], {
       SEALDEX_SCHEDULES: 10_000,
     }),
+    namespaces: long("storage calls among 1,000 namespaces", ["index/namespace-erasure"], {
+      SEALDEX_NAMESPACES: 1000,
+    }),
+    histories: long(
+      "random histories of an index beside a plain model",
+      ["index/model-based", "index/second-lists"],
+      { SEALDEX_HISTORIES: 60, SEALDEX_SECOND_LISTS: 20 },
+    ),
     replacing: long(
       "documents that are replaced while others read",
       ["operations/replacing"],
