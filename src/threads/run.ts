@@ -37,8 +37,11 @@ export function resultNow<T>(task: Task<T>): T | undefined {
 export function* waitFor<T>(promise: Promise<T>, release?: (value: T) => void): Task<T> {
   const values: T[] = [];
   let isAbandoned = true;
+  const settled = promise.then((value) => void values.push(value));
+  // If the task is abandoned, nobody awaits it: then its rejection must not count as unhandled.
+  settled.catch(() => undefined);
   try {
-    yield promise.then((value) => void values.push(value));
+    yield settled;
     isAbandoned = false;
   } finally {
     if (isAbandoned && release !== undefined) promise.then(release, () => undefined);

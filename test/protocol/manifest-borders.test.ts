@@ -63,7 +63,12 @@ describe("a name of an index", () => {
 
   test("is in the name of its anchors, whose other parts are read back", () => {
     const parts = { generation: 3, indexId: Buffer.from(indexId), version: 70 };
-    expect(parseAnchorName(anchorName("a", parts))).toEqual(parts);
+    const name = anchorName("a", parts);
+    expect(parseAnchorName(name)).toEqual(parts);
+    const beyond = name.replace(/\d{16}/, "9".repeat(16));
+    for (const other of ["", "anchors/c4", `${name}0`, `x${name}`, name.toUpperCase(), beyond]) {
+      expect(() => parseAnchorName(other), other).toThrowError(expect.objectContaining({ code: "corrupt" }));
+    }
   });
 });
 

@@ -186,6 +186,20 @@ describe("a manifest", () => {
   });
 });
 
+test("a manifest drops objects of kinds that there are", () => {
+  const keys = keysUpTo(1);
+  const name = `index/${Buffer.from(indexId).toString("hex")}/manifest/${Number.MAX_SAFE_INTEGER - 1}`;
+  for (const dropped of [5, null, "", "segment", "other/1-0"]) {
+    const text = Buffer.from(JSON.stringify({ ...encodeManifest(empty), droppedObjects: [dropped] }));
+    const signature = keys.sign("sealdex/1/manifest", Buffer.concat([indexId, text]));
+    const context = { kind: "manifest", indexId, name } as const;
+    const bytes = sealObject(keys.data, context, Buffer.concat([signature, text]));
+    expect(() => openManifest(keys, indexId, 1, bytes), String(dropped)).toThrowError(
+      expect.objectContaining({ code: "corrupt", message: expect.stringContaining("droppedObjects[0]") }),
+    );
+  }
+});
+
 describe("a watermark", () => {
   const before = { floor: 3, next: 8, since: 1000 };
 

@@ -1,0 +1,40 @@
+/** Tasks: run as far as they wait for nothing, continued from there, or abandoned. */
+
+import { afterEach, expect, test } from "vitest";
+import { resultNow, run, start, type Task, waitFor } from "../../src/threads/run.js";
+
+const unhandled: unknown[] = [];
+const note = (reason: unknown) => unhandled.push(reason);
+afterEach(() => process.off("unhandledRejection", note));
+
+function* waiting<T>(promise: Promise<T>, release?: (value: T) => void): Task<T> {
+  return yield* waitFor(promise, release);
+}
+
+test("a task that waits for nothing has its result at once", () => {
+  function* sum(): Task<number> {
+    return 1 + 2;
+  }
+  expect(start(sum())).toBe(3);
+  expect(resultNow(sum())).toBe(3);
+});
+
+test("a task continues with the value of a promise, or with its rejection", async () => {
+  expect(await run(waiting(Promise.resolve(7)))).toBe(7);
+  await expect(run(waiting(Promise.reject(new Error("gone"))))).rejects.toThrow("gone");
+});
+
+test("a rejection that an abandoned task would have waited for is not unhandled", async () => {
+  process.on("unhandledRejection", note);
+  expect(resultNow(waiting(Promise.reject(new Error("gone"))))).toBeUndefined();
+  expect(resultNow(waiting(Promise.reject(new Error("gone")), () => undefined))).toBeUndefined();
+  await new Promise((resolve) => setTimeout(resolve));
+  expect(unhandled).toEqual([]);
+});
+
+test("a value that arrives after its task was abandoned is released", async () => {
+  const released: number[] = [];
+  expect(resultNow(waiting(Promise.resolve(7), (value) => released.push(value)))).toBeUndefined();
+  await new Promise((resolve) => setTimeout(resolve));
+  expect(released).toEqual([7]);
+});
