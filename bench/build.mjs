@@ -1,4 +1,4 @@
-// npm run bench:build -- [items] [per upsert] [--arrays] [--automatic]
+// npm run bench -- build [items] [per upsert] [--arrays] [--automatic]
 //
 // What it takes to build an index on local disk, from the first upsert to the trained index: time, processor time, the longest hold of
 // the event loop, and memory, phase by phase. Synthetic vectors of 384 numbers, 250,000 in upserts of 10,000 unless said otherwise.

@@ -1,4 +1,4 @@
-// npm run bench:contention -- [rows] [writers] [items per second]
+// npm run bench -- contention [rows] [writers] [items per second]
 //
 // How long compact, train and a filter delete take alone, and while other processes write single items to the same index
 // (default: 140,000 x 64, four processes of 50 items per second each, half of them new and half replacing others). Prints the

@@ -1,4 +1,4 @@
-// npm run bench:embeddings -- [--speed] [model …]
+// npm run bench -- embeddings [--speed] [model …]
 //
 // Prints what embedding models find and how fast they are, as Markdown: nDCG@10 on the eight test collections in the
 // folder `ir` of SEALDEX_BENCH_DATA (exact search by cosine; title and text of each document), their mean, the megabytes of

@@ -1,4 +1,4 @@
-// npm run bench:event-loop -- [items] [dimension]
+// npm run bench -- event-loop [items] [dimension]
 //
 // How long the event loop is held while Sealdex works: an upsert of 5,000 vectors, a compaction, a training, a batch of
 // queries, lists of ids, on local disk. Vectors are synthetic, 60,000 x 784 unless said otherwise. Prints Markdown.

@@ -2,7 +2,7 @@
 //
 // Filters that keep from 0.1 % to 50 % of the rows, spread evenly over the clusters or bound to them: time of a query
 // relative to the same query without a filter, and recall against brute force over the matching rows, which is printed for queries without a filter
-// as well. Seeded synthetic vectors, or a data set of bench:recall; encrypted, on local disk, one thread. "first" is the first query with a
+// as well. Seeded synthetic vectors, or a data set of `npm run bench -- recall`; encrypted, on local disk, one thread. "first" is the first query with a
 // filter, which evaluates it; p20 and p50 are over the queries after it, p20 so that what else the machine does weighs less. Prints Markdown.
 // `npm run build` first.
 
@@ -63,7 +63,7 @@ function syntheticCases() {
   };
 }
 
-/** The filters of bench:recall. */
+/** The filters of `npm run bench -- recall`. */
 function casesOf(vectors) {
   const filters = filtersOf(vectors);
   return {

@@ -1,4 +1,4 @@
-// npm run bench:fixed
+// npm run bench -- fixed
 //
 // The fixed cost of a query: warm, one probe, ten neighbours, 25,000 x 256. Median time, the shares of it by what ran
 // (sampled by V8's profiler), promises made (counted by async_hooks) and bytes of heap allocated (with the collector held

@@ -1,4 +1,4 @@
-// npm run bench:grow -- [--rows 20000] [--dimension 384] [--times 10] [--batch 1000] [--spread new|same]
+// npm run bench -- grow [--rows 20000] [--dimension 384] [--times 10] [--batch 1000] [--spread new|same]
 //
 // An index that grows: trained at its first rows, then upserts of `batch` rows until there are so many times as many. `new`: half of the new rows
 // lie in clusters that had none before. Compares trainings at twice, three times and four times the rows of the last one. At some sizes, and with the lists of a training of exactly these rows: recall@10 of automatic probing, with the rows
@@ -9,8 +9,8 @@ import { parseArgs } from "node:util";
 import { Calls } from "../dist/esm/calls.js";
 import { signingKey, verifyKeyOf } from "../dist/esm/crypto/signing.js";
 import { deriveWrapKeys, parseIndexKey } from "../dist/esm/crypto/keys.js";
-import { AutomaticTraining } from "../dist/esm/encrypted-index/automatic-training.js";
-import { Background } from "../dist/esm/encrypted-index/background.js";
+import { JobRunner } from "../dist/esm/encrypted-index/job-runner.js";
+import { maintenanceJobs } from "../dist/esm/encrypted-index/maintenance-jobs.js";
 import { EncryptedIndex } from "../dist/esm/encrypted-index/encrypted-index.js";
 import { Listings } from "../dist/esm/encrypted-index/listings.js";
 import { openIndex } from "../dist/esm/encrypted-index/open-index.js";
@@ -225,7 +225,7 @@ function open() {
     },
   };
   const cache = new BlockCache(2e9);
-  const background = new Background();
+  const runner = new JobRunner(systemClock);
   const resources = {
     cache,
     clock: systemClock,
@@ -233,7 +233,8 @@ function open() {
     maxStalenessMs: 0,
     retentionMs: 0,
     oblivious: false,
-    background,
+    runner,
+    jobsOf: (index) => maintenanceJobs(index, false),
   };
   const inner = openIndex(
     "grows",
@@ -243,10 +244,10 @@ function open() {
   );
   return {
     inner,
-    index: new EncryptedIndex(inner, new Calls(), background, new AutomaticTraining(false)),
+    index: new EncryptedIndex(inner, new Calls()),
     written: () => bytes,
     async close() {
-      await background.stop();
+      await runner.close();
       await cache.close();
     },
   };

@@ -1,4 +1,4 @@
-// npm run bench:kernels
+// npm run bench -- kernels
 //
 // The kernels, one thread, beside what the machine's memory gives: the best of many short passes over data that lies in the
 // cache, or that is too large for it. The best and not the median, since bandwidth is what nothing else was using. Prints

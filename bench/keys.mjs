@@ -1,4 +1,4 @@
-// npm run bench:keys -- [rows] [rows]
+// npm run bench -- keys [rows] [rows]
 //
 // Changing the key of an index and erasing a namespace, by the number of rows (1,000 and 1,000,000 x 16, ten namespaces of equal
 // size, local disk): medians of ten, the sizes in turn, and what is written. Fails if one of them takes more than three small writes.

@@ -1,4 +1,4 @@
-// npm run bench:oblivious -- [n]
+// npm run bench -- oblivious [n]
 //
 // What oblivious reads cost: n x 384 (20,000) with texts on local disk, trained. A process opens the index and asks a first
 // query, then 200 others with their contents; with reads as they are, and with whole segments that are kept in memory.

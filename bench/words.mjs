@@ -1,4 +1,4 @@
-// npm run bench:words -- [passages …] [--peers] [--hybrid]
+// npm run bench -- words [passages …] [--peers] [--hybrid]
 //
 // Queries by words over passages of 60 words, one thread, local disk: ingest, size, warm and cold queries. What writes and the
 // compaction of all take of the processor goes to stderr. Words follow Zipf's law; a query is two to four words of one passage, none of

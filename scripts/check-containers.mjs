@@ -1,6 +1,6 @@
 // Builds deploy/Dockerfile, starts it and deploy/compose.yaml, and uses the service as people do: issues an API key in the
 // container, stores and finds items, stops while items are written, starts again. What was acknowledged must be there, and no
-// secret in a log. `npm run check:containers` needs Docker, or root, dockerd and mmdebstrap; without them it says that nothing
+// secret in a log. `node scripts/check-containers.mjs` needs Docker, or root, dockerd and mmdebstrap; without them it says that nothing
 // was started, and is no failure.
 
 import { randomBytes } from "node:crypto";

@@ -17,9 +17,9 @@ const runtimes = {
 };
 const suites = [
   "test/index/embedded.test.ts",
-  "test/storage/local.test.ts",
+  "test/storage/local.slow.test.ts",
   "test/threads",
-  "test/langchain/standard.test.ts",
+  "test/langchain/standard.slow.test.ts",
   "test/langchain/encrypted-vector-store.test.ts",
 ];
 
@@ -64,7 +64,13 @@ for (const name of names) {
       throw new Error(`${name}: expected ${text} in:\n${printed}`);
     }
   }
-  run([join("node_modules", "vitest", "vitest.mjs"), "run", ...suites], root, "inherit");
+  const vitest = [
+    join("node_modules", "vitest", "vitest.mjs"),
+    "run",
+    "--config",
+    join("test", "config", "vitest.config.ts"),
+  ];
+  run([...vitest, ...suites], root, "inherit");
   rmSync(folder, { recursive: true });
 }
 rmSync(work, { recursive: true });

@@ -1,5 +1,5 @@
 // Takes a picture of every view of the dashboard, for docs/dashboard.md: starts a service with made-up data, and looks at it in
-// a headless browser. `npm run screenshots`; `node scripts/screenshots.mjs <folder>` also takes those that the document leaves out, dark and
+// a headless browser. `npm run build && node scripts/screenshots.mjs`; `node scripts/screenshots.mjs <folder>` also takes those that the document leaves out, dark and
 // narrow ones of every view. Needs Chromium (CHROMIUM names another one than /usr/bin/chromium).
 
 import { spawn } from "node:child_process";

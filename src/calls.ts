@@ -61,8 +61,7 @@ export class Calls {
   }
 
   #admit(signal: AbortSignal | undefined): void {
-    if (this.#closed)
-      throw new SealdexError("invalid_request", "client: expected an open one, it was closed");
+    if (this.#closed) throw new SealdexError("invalid_request", "the client is closed");
     checkSignal(signal);
     signal?.throwIfAborted();
   }

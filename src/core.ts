@@ -72,7 +72,6 @@ export type {
   ListIdsOptions,
   ListIndexesOptions,
   ListItemsOptions,
-  OrderedQuery,
   LoadIndexOptions,
   Match,
   MatchField,

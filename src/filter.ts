@@ -254,7 +254,7 @@ function checkOperator(name: string, where: string): Operator {
   if (name === "$regex") {
     throw invalid(
       where,
-      "not supported, since a pattern may take any time; use $contains, or $gte and $lt for a beginning",
+      "regular expressions are not supported; use $contains, or $gte and $lt for a prefix",
     );
   }
   const what = name.startsWith("$") ? "unknown operator" : "a plain key next to operators";

@@ -27,15 +27,13 @@ export function checkItemChange(change: ItemChange): CheckedChange {
   for (const [i, name] of names.entries()) {
     if (typeof name !== "string") throw invalid(`unset[${i}]: expected a string, got ${typeName(name)}`);
     if (given !== undefined && Object.hasOwn(given, name)) {
-      throw invalid(`unset[${i}]: expected a field that metadata does not set, got one that it sets`);
+      throw invalid(`unset[${i}]: metadata sets this field too`);
     }
   }
-  if (replace && given === undefined)
-    throw invalid("replace: expected metadata to replace the old, got none");
-  if (replace && names.length > 0)
-    throw invalid("unset: expected none with replace, which removes all fields");
+  if (replace && given === undefined) throw invalid("replace: requires metadata");
+  if (replace && names.length > 0) throw invalid("unset: cannot be combined with replace");
   if (given === undefined && names.length === 0) {
-    throw invalid("update: expected metadata to set, or names of fields to unset, got neither");
+    throw invalid("update: expected metadata or unset, got neither");
   }
   const copy = JSON.parse(losslessJson(given ?? {}, "metadata")) as Metadata;
   return { metadata: copy, unset: [...names], replace };

@@ -21,7 +21,7 @@ export function takeJson(metadata: unknown, where: string): JsonText {
 
 /** `value`: made by `JSON.parse`. Throws `invalid_request` for a number that it could only read as infinity. */
 export function parsedJson(value: object, where: string): JsonText {
-  if (!hasFiniteNumbers(value)) throw invalid(`${where}: expected numbers within float64, got a greater one`);
+  if (!hasFiniteNumbers(value)) throw invalid(`${where}: expected numbers within the range of float64`);
   return new JsonText(JSON.stringify(value));
 }
 

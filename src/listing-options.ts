@@ -3,7 +3,7 @@
 import type { Filter } from "./filter.js";
 import type { ItemField, StoredItem } from "./items.js";
 import type { NamespaceOption } from "./namespace-options.js";
-import type { CallOptions, ResultOptions } from "./result-options.js";
+import type { CallOptions } from "./result-options.js";
 
 export interface CountOptions extends CallOptions, NamespaceOption {
   /** Only items whose metadata match are counted. */
@@ -17,7 +17,7 @@ export interface ListIndexesOptions extends CallOptions {
   readonly after?: string | undefined;
 }
 
-export interface ListIdsOptions extends Omit<ResultOptions, "rawMetadata">, NamespaceOption {
+export interface ListIdsOptions extends CallOptions, NamespaceOption {
   /** At most so many. Default: all. */
   readonly limit?: number;
   /** Only ids greater than this one. */
@@ -36,39 +36,27 @@ interface Listing<I extends readonly ItemField[]> extends NamespaceOption {
 }
 
 export interface ListItemsOptions<I extends readonly ItemField[] = readonly ItemField[]>
-  extends Listing<I>, ResultOptions {
+  extends Listing<I>, CallOptions {
   /** Items of one page, 1 to 10,000. Default 1,000. A page of large items ends earlier, after about 16 MiB. */
   readonly limit?: number;
   /** Of the previous page: this one continues there, in the same state of the index. In place of `after`. */
   readonly cursor?: string | undefined;
+  /** In the order of metadata, not of ids. Give the same for the next page. */
+  readonly orderBy?: OrderBy | undefined;
 }
+
+/**
+ * Dotted paths of metadata, 1 to 8, the first one first: `{ year: "desc", title: "asc" }`. Numbers come before texts, texts before
+ * booleans, descending the other way round. Items without one of these, or with an array on the path, come last either way.
+ * Texts are ordered by code points, as filters compare them, and by their first 96 UTF-16 units. Items with equal values are in
+ * the order of their ids.
+ */
+export type OrderBy = Readonly<Record<string, "asc" | "desc">>;
 
 export interface ItemPage<I extends readonly ItemField[] = readonly ItemField[]> {
   readonly items: StoredItem<I>[];
   /** For the next page. Absent if this is the last one. */
   readonly cursor?: string;
-}
-
-/** A query by metadata alone. */
-export interface OrderedQuery<I extends readonly ItemField[] = readonly ItemField[]>
-  extends ResultOptions, NamespaceOption {
-  /**
-   * Dotted paths of metadata, 1 to 8, the first one first: `{ year: "desc", title: "asc" }`. Numbers come before texts, texts before
-   * booleans, descending the other way round. Items without one of these, or with an array on the path, come last either way.
-   * Texts are ordered by code points, as filters compare them, and by their first 96 UTF-16 units. Items with equal values are in
-   * the order of their ids.
-   */
-  readonly orderBy: Readonly<Record<string, "asc" | "desc">>;
-  /** Only items whose metadata match. */
-  readonly filter?: Filter | undefined;
-  /** The specification's name of `filter`. Giving both is an error. */
-  readonly filters?: Filter | undefined;
-  /** Items of one page, 1 to 10,000. Default 100. A page of large items ends earlier, after about 16 MiB. */
-  readonly topK?: number;
-  /** Of the previous page: this one continues there, in the same state of the index. Give the same `orderBy` and filter. */
-  readonly cursor?: string | undefined;
-  /** Fields of each item besides `id`. Default `["metadata"]`. */
-  readonly include?: I;
 }
 
 export interface ItemsOptions<I extends readonly ItemField[] = readonly ItemField[]>

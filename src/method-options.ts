@@ -19,7 +19,6 @@ import type {
   ListItemsOptions,
   LoadIndexOptions,
   OpenIndexOptions,
-  OrderedQuery,
   RankedQuery,
   Selection,
   SingleQuery,
@@ -33,17 +32,7 @@ import type {
 
 const signal = true;
 const namespace = true;
-const results = { reserveBytes: true, rawMetadata: true, namespace, signal } as const;
 const listing = { filter: true, include: true, after: true, namespace } as const;
-const ordered = {
-  orderBy: true,
-  cursor: true,
-  topK: true,
-  filter: true,
-  filters: true,
-  include: true,
-  ...results,
-} as const;
 const address = { indexName: true, indexKey: true, signal } as const;
 
 export const indexConfigOptions = optionNames<IndexConfigInput>("indexConfig", {
@@ -80,8 +69,11 @@ export const methodOptions = {
     signal,
   }),
   update: optionNames<ChangeOptions>("update", { namespace, signal }),
-  query: optionNames<SingleQuery | TextQuery | RankedQuery | BatchQuery | WordQuery | OrderedQuery>("query", {
-    ...ordered,
+  query: optionNames<SingleQuery | TextQuery | RankedQuery | BatchQuery | WordQuery>("query", {
+    topK: true,
+    filter: true,
+    filters: true,
+    include: true,
     queryText: true,
     fusion: true,
     queryVector: true,
@@ -91,15 +83,15 @@ export const methodOptions = {
     recall: true,
     nProbes: true,
     greedy: true,
+    namespace,
+    signal,
   }),
-  orderedQuery: optionNames<OrderedQuery>("query with orderBy", ordered),
-  get: optionNames<GetOptions>("get", { include: true, ...results }),
+  get: optionNames<GetOptions>("get", { include: true, namespace, signal }),
   delete: optionNames<ChangeOptions>("delete", { namespace, signal }),
   listIds: optionNames<ListIdsOptions>("listIds", {
     limit: true,
     after: true,
     filter: true,
-    reserveBytes: true,
     namespace,
     signal,
   }),
@@ -107,7 +99,8 @@ export const methodOptions = {
     ...listing,
     limit: true,
     cursor: true,
-    ...results,
+    orderBy: true,
+    signal,
   }),
   items: optionNames<ItemsOptions>("items", { ...listing, pageSize: true, signal }),
   count: optionNames<CountOptions>("count", { filter: true, namespace, signal }),

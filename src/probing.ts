@@ -28,7 +28,7 @@ const recallMax = 0.999;
 export function checkRecall({ recall, nProbes, greedy }: ProbingOptions): void {
   if (recall === undefined) return;
   if (nProbes !== undefined || greedy !== undefined) {
-    throw invalid("recall: expected no number of probes and no greedy beside it");
+    throw invalid("recall: cannot be combined with nProbes or greedy");
   }
   if (recall === "exact" || (typeof recall === "number" && recall >= recallMin && recall <= recallMax))
     return;

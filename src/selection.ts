@@ -32,11 +32,7 @@ export function checkSelection(selection: Selection): Selection {
     if (ids !== undefined && ids !== null && !hasAll)
       return { ids: takeIds(ids), filter: takeFilter(filter) };
   }
-  onlyOneOf(
-    selection,
-    ["ids", "filter", "deleteAll"],
-    "delete: expected either ids, or a filter, or all items",
-  );
+  onlyOneOf(selection, ["ids", "filter", "deleteAll"], "delete: expected ids, a filter or deleteAll: true");
   if (ids !== undefined && ids !== null) return { ids: takeIds(ids) };
   if (hasAll) return { deleteAll: checkTrue(deleteAll, "deleteAll") };
   return { filter: takeFilter(filter as Filter) };
@@ -46,11 +42,7 @@ export function checkSelection(selection: Selection): Selection {
 export function checkUpdateSelection(selection: UpdateSelection): UpdateSelection {
   selection = takeOptions(selection, updateSelectionOptions);
   const { ids, filter, updateAll } = selection;
-  onlyOneOf(
-    selection,
-    ["ids", "filter", "updateAll"],
-    "update: expected either ids, or a filter, or all items",
-  );
+  onlyOneOf(selection, ["ids", "filter", "updateAll"], "update: expected ids, a filter or updateAll: true");
   if (ids !== undefined && ids !== null) return { ids: takeIds(ids) };
   if (updateAll !== undefined && updateAll !== null) return { updateAll: checkTrue(updateAll, "updateAll") };
   refuseEverything(filter, "filter", "to update all items, use updateAll: true (over HTTP update_all)");

@@ -172,6 +172,32 @@ export function record<T>(shape: Shape<T>): Check<T> {
   };
 }
 
+/**
+ * Objects with these members, stored by member: a list of the values that all objects have of it, with null for none. A member that no
+ * object has is absent.
+ */
+export function columns<T>(shape: Shape<T>): Check<T[]> {
+  const names = Object.keys(shape) as (keyof T & string)[];
+  const column = optional(listOf((value) => value));
+  const lists = record<Record<string, unknown[] | undefined>>(
+    Object.fromEntries(names.map((name) => [name, column])),
+  );
+  return (value) => {
+    const values = lists(value);
+    const lengths = new Set(Object.values(values).map((list) => list?.length));
+    const [length = 0] = lengths;
+    if (lengths.size > 1) throw new Misfit("lists of one length");
+    return Array.from({ length }, (_, i) => {
+      const checked: Partial<T> = {};
+      for (const name of names) {
+        const member = within(`.${name}[${i}]`, () => shape[name](values[name]?.[i] ?? undefined));
+        if (member !== undefined) checked[name] = member;
+      }
+      return checked as T;
+    });
+  };
+}
+
 function within<T>(step: string, check: () => T): T {
   try {
     return check();

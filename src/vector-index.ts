@@ -27,11 +27,10 @@ import type {
   ListIdsOptions,
   ListIndexesOptions,
   ListItemsOptions,
-  OrderedQuery,
 } from "./listing-options.js";
 import type { ProbingOptions } from "./probing.js";
 import type { ErasureReceipt, NamespaceOption, Namespaces } from "./namespace-options.js";
-import type { CallOptions, ResultOptions } from "./result-options.js";
+import type { CallOptions } from "./result-options.js";
 import type { Wraps } from "./wraps.js";
 import type {
   ChangeOptions,
@@ -57,7 +56,7 @@ export type * from "./write-options.js";
 
 /** `I`: the fields of a match, inferred from `include`. */
 export interface QueryOptions<I extends readonly MatchField[] = readonly MatchField[]>
-  extends ResultOptions, ProbingOptions, NamespaceOption {
+  extends CallOptions, ProbingOptions, NamespaceOption {
   /** Neighbours to return, 0 to 10,000. Default 100. */
   readonly topK?: number;
   /** Only items whose metadata match are considered. */
@@ -132,7 +131,7 @@ export interface BatchQuery<I extends readonly MatchField[] = readonly MatchFiel
 export type DefaultInclude = readonly ["distance"];
 
 export interface GetOptions<I extends readonly ItemField[] = readonly ItemField[]>
-  extends ResultOptions, NamespaceOption {
+  extends CallOptions, NamespaceOption {
   /** Default: all but `decoded`, and `vector` only if the index keeps vectors. */
   readonly include?: I | undefined;
 }
@@ -198,12 +197,7 @@ export interface VectorIndex {
    * of greatest score. Throws
    * `dimension_mismatch` for a vector of another length than the index's, `not_supported` if `include` names `vector` and
    * the index keeps codes alone.
-   *
-   * With `orderBy`, a page of the items that match in that order. All pages show one state of the index, as those of `listItems`.
    */
-  query<const I extends readonly ItemField[] = readonly ["metadata"]>(
-    query: OrderedQuery<I>,
-  ): Promise<ItemPage<I>>;
   query<const I extends readonly WordField[] = DefaultInclude>(
     query: WordQuery<I>,
   ): Promise<ScoredMatch<I>[]>;
@@ -230,7 +224,7 @@ export interface VectorIndex {
   /** Live ids in the order of string comparison, at most `limit` of those after `after`. Default: all. */
   listIds(options?: ListIdsOptions): Promise<string[]>;
   /**
-   * A page of items in the order of their ids, and the cursor of the next page. All pages show the index as it was for the
+   * A page of items in the order of their ids, or by `orderBy` of their metadata, and the cursor of the next page. All pages show the index as it was for the
    * first one, whatever is written meanwhile. Throws `not_found` if that state was replaced so long ago, 15 minutes at
    * least, or with less retention 15 minutes after the last page, if that is sooner, that it is no longer stored; `not_supported` if
    * `include` names `vector` and the index keeps codes alone.

@@ -68,7 +68,7 @@ export {
   encodeListIds,
   encodeListItems,
 } from "./wire/listing.js";
-export { decodeMetadataQuery, decodeOrderedQuery, encodeOrderedQuery } from "./wire/order.js";
+export { decodeMetadataQuery, decodeOrderedQuery } from "./wire/order.js";
 export {
   decodeErasure,
   decodeErasureReceipt,
@@ -184,7 +184,7 @@ function decodeConfig({ index_config, dimension }: CreateIndexBody): IndexConfig
   const { type, n_lists, precision, spilling, pq_dim, pq_bits } = index_config;
   for (const [name, value] of Object.entries({ pq_dim, pq_bits })) {
     if (type === "ivfpq" && typeof value !== "number") {
-      throw invalid(`index_config.${name}: expected an integer, since the type is ivfpq, got none`);
+      throw invalid(`index_config.${name}: required for type ivfpq`);
     }
   }
   return {

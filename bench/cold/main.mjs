@@ -1,4 +1,4 @@
-// npm run bench:cold
+// npm run bench -- cold
 //
 // What calls take of storage when nothing, or not everything, is in memory: waits that follow one another, requests, bytes; the time that
 // this is at the latencies of locations.mjs; and what it costs at the prices there. New queries differ in what they read: means and 95th

@@ -1,4 +1,4 @@
-// npm run bench:encryption [-- rounds]
+// npm run bench -- encryption [-- rounds]
 //
 // What encryption costs: 20,000 x 384 with texts on local disk, built and searched by Sealdex and by a copy of it of which
 // one module is replaced, so that nothing is encrypted, authenticated or padded. Processes of both take turns; medians

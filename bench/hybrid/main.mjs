@@ -1,4 +1,4 @@
-// npm run bench:hybrid -- [model …]
+// npm run bench -- hybrid [model …]
 //
 // Prints nDCG@10 of words, of vectors, and of the methods of fusion on the eight test collections in the folder `ir` of
 // SEALDEX_BENCH_DATA, as Markdown: words by BM25 over the analyzer's terms, vectors by exact search, 100 candidates of each.

@@ -1,4 +1,4 @@
-// npm run bench:load
+// npm run bench -- load
 //
 // Queries over HTTP on loopback beside the same queries in the process: latency one at a time, and what a load of many connections
 // gets, with one and with two processes on one Redis (a local folder, if there is no redis-server). Prints Markdown.

@@ -1,4 +1,4 @@
-// npm run bench:batches -- [--data-set NAME …] [--rounds N]
+// npm run bench -- batches [--data-set NAME …] [--rounds N]
 //
 // Time per query of batches of several sizes with automatic probing, beside the same queries one by one. Encrypted, on local disk, all in
 // memory before; the sizes take turns. Medians of the batches. Prints Markdown.

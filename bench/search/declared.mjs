@@ -1,4 +1,4 @@
-// npm run bench:declared -- [--data-set NAME …] [--rows N] [--queries N] [--k N …] [--recall R …] [--type TYPE] [--trainings N]
+// npm run bench -- declared [--data-set NAME …] [--rows N] [--queries N] [--k N …] [--recall R …] [--type TYPE] [--trainings N]
 //
 // Measured recall beside the declared one, and the median time, per number of neighbours, without a filter. `automatic` declares nothing and is
 // promised .95. `grown` was trained on a third of its rows. Encrypted, in memory, one thread, warm. Prints Markdown.

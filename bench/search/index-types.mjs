@@ -1,4 +1,4 @@
-// npm run bench:types -- [--data-set NAME …] [--rounds N]
+// npm run bench -- types [--data-set NAME …] [--rounds N]
 //
 // The types of an index, and the precisions of `ivfflat`, side by side: bytes in storage after training, recall@10 and median time of
 // automatic probing, and the recall if everything is compared. Encrypted, in memory, one thread, warm; the indexes take turns. Prints

@@ -1,4 +1,4 @@
-// npm run bench:search -- [--full] [--data-set NAME …] [--engine NAME …] [--rounds N] [--out FOLDER]
+// npm run bench -- search [--full] [--data-set NAME …] [--engine NAME …] [--rounds N] [--out FOLDER]
 //
 // Sealdex beside the in-process libraries that a Node user would pick instead: recall@10 against queries a second, one
 // thread, warm. Prints Markdown, and writes charts to FOLDER. README.md says how to install what is compared.

@@ -1,4 +1,4 @@
-// npm run bench:recall -- [--data-set NAME …] [--lists default|N] [--queries N] [--k N …] [--recall R]
+// npm run bench -- recall [--data-set NAME …] [--lists default|N] [--queries N] [--k N …] [--recall R]
 //
 // Recall and median time of automatic probing, or of a declared recall, per number of neighbours and filter: no filter, and filters that keep 50 to 0.1 %
 // of the rows, spread evenly or bound to clusters. Encrypted, in memory, one thread, warm. Prints Markdown.

@@ -1,4 +1,4 @@
-// npm run bench:service -- [text that the names of requests begin with]
+// npm run bench -- service [text that the names of requests begin with]
 //
 // How long one request holds the event loop of the service, and what it leaves in memory, for the largest and the most
 // hostile requests that there are. The service runs in a process of its own with a heap of HEAP_MIB, 512 by default; the longest

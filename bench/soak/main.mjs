@@ -1,4 +1,4 @@
-// npm run test:soak:service
+// npm run test:long -- soak-service
 //
 // A service under half of the load that it can take, for MINUTES=60: queries, upserts, deletions and reads at a fixed rate, a training
 // or a compaction every REWRITE_SECONDS=30, an index that is created and deleted every VISIT_SECONDS=5. Prints what it holds in memory

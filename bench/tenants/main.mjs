@@ -1,4 +1,4 @@
-// npm run bench:tenants
+// npm run bench -- tenants
 //
 // Many small indexes in one location: what creating, opening and first querying one takes of the storage, what it stores, what a
 // process holds in memory with many of them open, and what work on all of them takes. COUNT=1000 indexes of ITEMS=10 items of D=384

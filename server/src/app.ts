@@ -39,7 +39,6 @@ import { addTrainingStatusRoute } from "./routes/training-status.js";
 import { addUserRoutes } from "./routes/users.js";
 import { addVectorRoutes } from "./routes/vectors.js";
 import { addWrapRoutes } from "./routes/wraps.js";
-import { renewCertificates } from "./renew-certificates.js";
 import { useServiceKey } from "./service-key.js";
 import { traceRequests } from "./tracing.js";
 import { Trainings } from "./trainings.js";
@@ -103,7 +102,6 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   app.setErrorHandler<SealdexError>(replyWithError);
   app.setNotFoundHandler(replyWithNoRoute);
   limitConnections(app, limits.connectionsMax);
-  if (certificates !== undefined) renewCertificates(app, certificates);
 
   limitAddresses(app, limits, siblings);
   await addDocumentation(app, version);

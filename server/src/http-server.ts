@@ -48,7 +48,7 @@ export function newServer({ limits, log, trustProxy = [], certificates }: Server
     headersTimeout: headersMsMax,
     connectionsCheckingInterval: Math.min(stalledCheckMs, requestMsMax),
   };
-  const tls = certificates && { ...timeouts, handshakeTimeout: headersMsMax, ...certificates.options };
+  const tls = certificates && { ...timeouts, handshakeTimeout: headersMsMax, ...certificates };
   const options: FastifyHttpOptions<NodeServer> = {
     bodyLimit: smallBodyBytesMax,
     trustProxy: trustProxy.length > 0 ? trustProxy : false,

@@ -3,7 +3,7 @@
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import { SealdexError } from "sealdex/core";
-import { yieldIfDue } from "sealdex/wire";
+import { type ResultSettings, yieldIfDue } from "sealdex/wire";
 import type { Limits } from "./limits.js";
 import { Semaphore } from "./semaphore.js";
 import { ownerOf } from "./request-address.js";
@@ -15,7 +15,7 @@ const smallBytes = 256 * 1024;
 const pieceCharacters = 64 * 1024;
 
 /** What limits a request that reads. */
-export interface ReadLimits {
+export interface ReadLimits extends ResultSettings {
   readonly signal: AbortSignal;
   /** Awaited with the bytes of results before they are created. */
   reserveBytes(bytes: number): Promise<void>;
@@ -27,6 +27,8 @@ export function readLimits(limits: Limits): (reply: FastifyReply) => ReadLimits 
   return (reply) => ({
     signal: untilTooLong(reply, limits.workMsMax),
     reserveBytes: resultBudget(reply, large, limits.resultBytesMax),
+    // Sent as it is stored.
+    rawMetadata: true,
   });
 }
 

@@ -92,7 +92,7 @@ export const variables: readonly Variable[] = [
   variable(
     "SEALDEX_TLS_CERT_FILE",
     "none: HTTP without TLS",
-    "A PEM file with the certificate of the service, followed by those that lead to its authority. It is read again when it changes.",
+    "A PEM file with the certificate of the service, followed by those that lead to its authority. A renewed one needs a restart.",
   ),
   variable("SEALDEX_TLS_KEY_FILE", "none", "A PEM file with the key of the certificate."),
   variable(

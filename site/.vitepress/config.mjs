@@ -52,9 +52,9 @@ export default defineConfig({
       {
         text: "Decisions",
         collapsed: true,
-        items: ["commit", "segments", "search", "training", "storage", "interfaces"].map((name) => ({
+        items: ["commit", "keys", "segments", "search", "training", "storage", "interfaces"].map((name) => ({
           text: name,
-          link: `/docs/decisions/${name}`,
+          link: `/docs/internals/decisions/${name}`,
         })),
       },
     ],

@@ -1,4 +1,6 @@
-/** Whether a service takes vectors as base64: services of others may take JSON alone. */
+/**
+ * Detects whether a service accepts vectors as base64; other implementations may accept JSON only.
+ */
 
 import { SealdexError } from "../errors.js";
 
@@ -6,8 +8,9 @@ export class BinaryRoutes {
   #exist: boolean | undefined;
 
   /**
-   * What `binary` resolves to, or `json` if the service is without binary routes. A service answers 404 for a route and
-   * for an index that does not exist; so the first call that finds nothing is made again in JSON, which decides.
+   * Calls `binary`, or `json` if the service has no binary routes. A service answers 404 both for
+   * an unknown route and for an unknown index, so the first call with a 404 is repeated in JSON,
+   * which decides.
    */
   async use<T>(binary: () => Promise<T>, json: () => Promise<T>): Promise<T> {
     if (this.#exist !== false) {

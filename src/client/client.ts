@@ -68,16 +68,16 @@ export type {
 } from "../vector-index.js";
 
 /**
- * A client of the service at `baseUrl`. Errors are those that the embedded library throws; besides them,
- * `unauthenticated` for a missing or unknown API key and `storage_unavailable` if the service does not answer.
- * Nothing is connected to before the first call.
+ * A client of the service at `baseUrl`. Throws the same errors as the embedded library, plus
+ * `unauthenticated` for a missing or unknown API key and `storage_unavailable` if the service does
+ * not respond. Connects at the first call.
  */
 export function createClient(options: HttpClientOptions): Client {
   options = takeOptions(options, httpClientOptions);
   return new RemoteClient(new Connection(options));
 }
 
-/** Names of indexes per page: of 128 bytes each, they fit into one response. */
+/** Names per page: at 128 bytes each, they fit into one response. */
 const namesPerPage = 10_000;
 
 class RemoteClient implements Client {
@@ -118,7 +118,9 @@ class RemoteClient implements Client {
     return this.#connection.calls.change(options.signal, () => this.#listIndexes(options));
   }
 
-  /** All names at once, or in pages if a limit is given or they are too many for one response. */
+  /**
+   * Lists all names in one response, or in pages if there is a limit or one response is too small.
+   */
   async #listIndexes({ limit = Infinity, after = "", signal }: ListIndexesOptions): Promise<string[]> {
     const list = async (page: string) =>
       decodeNames(await this.#connection.get(`/v1/indexes/list${page}`, signal), "indexes");
@@ -146,7 +148,7 @@ class RemoteClient implements Client {
     );
   }
 
-  /** As the interface says; no connection is held open. */
+  /** Implements the interface; no connection stays open. */
   close(): Promise<void> {
     return this.#connection.calls.close();
   }
@@ -156,11 +158,11 @@ class RemoteClient implements Client {
   }
 }
 
-/** A service embeds by itself, with the model that the index was created with. */
+/** The service embeds texts with the model of the index. */
 function checkNoEmbedding({ embedding }: LoadIndexOptions): void {
   if (embedding === undefined) return;
   throw new SealdexError(
     "not_supported",
-    "embedding: a service embeds texts itself; give embeddingModel to createIndex, or vectors with items and queries",
+    "embedding: not supported over HTTP; pass embeddingModel to createIndex, or vectors with items and queries",
   );
 }

@@ -1,18 +1,17 @@
-/** Fields of matches that the HTTP interface does not include in results. */
+/** Adds fields to matches that the HTTP interface does not return with them. */
 
 import { compileFilter, type Filter } from "../filter.js";
 import type { ItemField, StoredItem } from "../vector-index.js";
 
-/** Which fields are to be added, and to which items. */
 interface Completion {
-  /** All fields of items that are asked for, but for those that describe the match. */
+  /** The requested item fields, without those that describe the match. */
   readonly include: readonly ItemField[];
   readonly filter: Filter | undefined;
 }
 
 /**
- * Matches with the fields of their items as they are now, all of one state; without those that are not there any more, or that do
- * not match the filter any more. `get`: by ids.
+ * Returns the matches with the present fields of their items, all of one state; without items that
+ * were deleted or no longer match the filter. `get` reads items by id.
  */
 export async function completeMatches<T extends StoredItem>(
   lists: readonly (readonly T[])[],

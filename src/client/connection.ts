@@ -1,7 +1,7 @@
 /**
- * Requests to a Sealdex service. Rejects with the `SealdexError` that the service answered, or with
- * `storage_unavailable` if there was no answer, or none in time: from here, the service is where the index is stored. API
- * key and bodies appear in no error.
+ * Requests to a Sealdex service. Rejects with the service's `SealdexError`, or with
+ * `storage_unavailable` if it does not respond in time: to this client, the service is the storage.
+ * Errors contain neither the API key nor bodies.
  */
 
 import { Calls } from "../calls.js";
@@ -20,12 +20,15 @@ const maxRetriesMax = 100;
 
 export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Whether the request does the same if it is done twice, so that it can be sent again. Default false. */
+  /**
+   * Whether sending the request twice has the same effect, so that it can be repeated. Default
+   * false.
+   */
   readonly isIdempotent?: boolean;
 }
 
 export class Connection {
-  /** The calls of the client; each may need several requests. */
+  /** Running calls; each may need several requests. */
   readonly calls = new Calls();
   readonly binaryRoutes = new BinaryRoutes();
   readonly #baseUrl: string;
@@ -60,12 +63,18 @@ export class Connection {
     return this.#send("GET", path, undefined, { signal, isIdempotent: true });
   }
 
-  /** `body`: JSON text, or a value to make it from. Throws `invalid_request` for one that JSON would change. */
+  /**
+   * `body`: JSON text, or a value to encode. Throws `invalid_request` for a value that JSON would
+   * change.
+   */
   async post(path: string, body: object | string, options: RequestOptions): Promise<unknown> {
     return this.#send("POST", path, typeof body === "string" ? body : losslessJson(body, "request"), options);
   }
 
-  /** The JSON that the service answers. What fails is sent again as `Retries` says, until the time is up. */
+  /**
+   * Returns the JSON of the response. Repeats failed requests according to `Retries`, until the
+   * time limit.
+   */
   async #send(
     method: Request["method"],
     path: string,
@@ -98,7 +107,7 @@ async function exchange(
   return { error: decodeError(status, json), retryAfter };
 }
 
-/** Without a slash at the end. The message never repeats the URL, which may hold a password. */
+/** Without a trailing slash. Messages never repeat the URL, which may contain a password. */
 function parseBaseUrl(baseUrl: string): string {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "") {
@@ -109,7 +118,7 @@ function parseBaseUrl(baseUrl: string): string {
   return url.origin + url.pathname.replace(/\/+$/, "");
 }
 
-/** Undefined for text that is not JSON, such as a proxy's error page. */
+/** Undefined for text that is not JSON, for example a proxy's error page. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

@@ -1,10 +1,11 @@
-/** Calls that are too large for one request, as several. */
+/** Splits calls that are too large for one request. */
 
 import { SealdexError } from "../errors.js";
 
 /**
- * What `send` resolves to for consecutive parts of the list, none longer than `lengthMax`, in order. A part that the
- * service refuses as `too_large` is halved; one that cannot be halved fails with that error.
+ * Sends consecutive parts of the list, at most `lengthMax` long, and returns their results in
+ * order. A part that the service refuses as `too_large` is halved; a part of length 1 fails with
+ * that error.
  */
 export async function inBatches<T, R>(
   list: readonly T[],

@@ -1,4 +1,4 @@
-/** Lists that take several requests: their options as they are when the call is made, and the pages of all items. */
+/** Options of lists that take several requests, copied at the call, and the pages of all items. */
 
 import { type Filter, takeFilter } from "../filter.js";
 import { methodOptions } from "../method-options.js";

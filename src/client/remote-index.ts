@@ -1,10 +1,9 @@
-/** An index behind HTTP, with the interface and the defaults of the embedded one. */
+/** An index on a service, with the interface and the defaults of the embedded one. */
 
 import type { Filter } from "../filter.js";
 import { generatorOf } from "../generator-of.js";
 import { methodOptions } from "../method-options.js";
 import { takeOptions } from "../option-names.js";
-import { checkOrderedOptions, isOrderedQuery, refuseCursor } from "../ordered-options.js";
 import { checkSelection } from "../selection.js";
 import type {
   BatchQuery,
@@ -27,7 +26,6 @@ import type {
   MatchField,
   Namespaces,
   OpenIndexOptions,
-  OrderedQuery,
   Selection,
   RankedMatch,
   RankedQuery,
@@ -61,7 +59,6 @@ import {
   encodeListIds,
   encodeListItems,
   encodeNamespace,
-  encodeOrderedQuery,
   encodeQuery,
   encodeRotateKey,
   encodeSelection,
@@ -73,16 +70,16 @@ import {
 import { completeMatches } from "./complete-matches.js";
 import type { Connection, RequestOptions } from "./connection.js";
 import { inBatches, isTooLarge } from "./in-batches.js";
-import { fetchedFields, isRaw, withRawMetadata } from "./result-fields.js";
+import { fetchedFields } from "./result-fields.js";
 import { itemsOf, takeItemsOptions, withOwnFilter } from "./list-options.js";
 import { sendItems } from "./send-items.js";
 import { sendQuery } from "./send-query.js";
 import { RemoteNamespaces } from "./remote-namespaces.js";
 import { embeddedOnly, RemoteWraps } from "./remote-wraps.js";
 
-/** Ids of one page of a list that does not fit into one answer: of 512 bytes each, they do. */
+/** Ids per page: at 512 bytes each, they fit into one response. */
 const idsPerPage = 50_000;
-/** Ids of one request: of 512 bytes each, and all of them escaped, they fit. */
+/** Ids per request: at 512 bytes each, all escaped, they fit. */
 const idsTogether = 1000;
 
 export class RemoteIndex implements VectorIndex {
@@ -94,15 +91,15 @@ export class RemoteIndex implements VectorIndex {
 
   constructor(connection: Connection, options: OpenIndexOptions) {
     this.indexName = options.indexName;
-    // The key as text: the caller may overwrite its bytes.
+    // Copies the key as text: the caller may overwrite its bytes.
     this.#address = decodeAddress(encodeAddress(options));
     this.#connection = connection;
   }
 
   /**
-   * As the interface says, up to 10,000 items and 32 MiB of JSON. More is sent as several requests, each of which is
-   * stored whole or not at all: if one fails, those before it stay. What can be checked without the service is
-   * checked of all items before the first request.
+   * Sends up to 10,000 items and 32 MiB of JSON as one atomic request, and more as several. If one
+   * of them fails, those before it stay stored. All items are checked as far as possible before the
+   * first request.
    */
   async upsert(items: readonly Item[], options: UpsertOptions = {}): Promise<UpsertResult> {
     options = takeOptions(options, methodOptions.upsert);
@@ -111,7 +108,7 @@ export class RemoteIndex implements VectorIndex {
     );
   }
 
-  /** As the interface says, up to 1,000 ids; more are sent as several requests. */
+  /** Sends up to 1,000 ids as one atomic request, and more as several. */
   async update(
     selection: UpdateSelection,
     change: ItemChange,
@@ -141,13 +138,11 @@ export class RemoteIndex implements VectorIndex {
   }
 
   /**
-   * As the interface says. The HTTP interface can include distances and metadata of neighbours. If other fields are asked for, a
-   * second request gets them, with the metadata: an item that was replaced in between comes as it is then, with the distance that it
-   * had; one that was deleted, or that does not match the filter any more, is left out. Items in an order come in one request.
+   * Queries return distances and metadata over HTTP. If other fields are requested, a second
+   * request reads them together with the metadata: an item that was replaced in between is returned
+   * in its present state, with its earlier distance; one that was deleted, or no longer matches the
+   * filter, is omitted.
    */
-  query<const I extends readonly ItemField[] = readonly ["metadata"]>(
-    request: OrderedQuery<I>,
-  ): Promise<ItemPage<I>>;
   query<const I extends readonly WordField[] = DefaultInclude>(
     request: WordQuery<I>,
   ): Promise<ScoredMatch<I>[]>;
@@ -163,27 +158,12 @@ export class RemoteIndex implements VectorIndex {
   query<const I extends readonly MatchField[] = DefaultInclude>(
     request: SingleQuery<I> | TextQuery<I> | BatchQuery<I>,
   ): Promise<Match<I>[] | Match<I>[][]>;
-  async query(
-    request: SingleQuery | TextQuery | BatchQuery | WordQuery | OrderedQuery,
-  ): Promise<Match[] | Match[][] | ItemPage> {
+  async query(request: SingleQuery | TextQuery | BatchQuery | WordQuery): Promise<Match[] | Match[][]> {
     request = takeOptions(request, methodOptions.query);
-    const { calls } = this.#connection;
-    if (isOrderedQuery(request)) return calls.change(request.signal, () => this.#queryInOrder(request));
-    return calls.change(request.signal, () => this.#query(request));
-  }
-
-  async #queryInOrder(request: OrderedQuery): Promise<ItemPage> {
-    checkOrderedOptions(request);
-    const isRawWanted = isRaw(request);
-    const { signal } = request;
-    const body = encodeOrderedQuery(this.#address, request);
-    const answer = await this.#connection.post("/v1/vectors/query", body, { signal, isIdempotent: true });
-    const page = decodeItemPage(answer);
-    return isRawWanted ? { ...page, items: page.items.map(withRawMetadata) } : page;
+    return this.#connection.calls.change(request.signal, () => this.#query(request));
   }
 
   async #query(request: SingleQuery | TextQuery | BatchQuery | WordQuery): Promise<Match[] | Match[][]> {
-    refuseCursor(request);
     const { signal, namespace } = request;
     const { later, now } = fetchedFields(request.include ?? ["distance"]);
     const body = encodeQuery(this.#address, { ...request, include: now } as Query);
@@ -193,8 +173,7 @@ export class RemoteIndex implements VectorIndex {
     const completed = await completeMatches(lists, completion, (ids, include) =>
       this.#get(ids, { include, namespace, signal }),
     );
-    const results = isRaw(request) ? completed.map((matches) => matches.map(withRawMetadata)) : completed;
-    return isBatch ? results : results[0];
+    return isBatch ? completed : completed[0];
   }
 
   get<const I extends readonly ItemField[] = readonly ItemField[]>(
@@ -203,8 +182,7 @@ export class RemoteIndex implements VectorIndex {
   ): Promise<StoredItem<I>[]>;
   async get(ids: readonly string[], options: GetOptions = {}): Promise<StoredItem[]> {
     options = takeOptions(options, methodOptions.get);
-    const items = await this.#connection.calls.change(options.signal, () => this.#get(ids, options));
-    return isRaw(options) ? items.map(withRawMetadata) : items;
+    return this.#connection.calls.change(options.signal, () => this.#get(ids, options));
   }
 
   async #get(ids: readonly string[], { include, signal, ...options }: GetOptions): Promise<StoredItem[]> {
@@ -218,7 +196,7 @@ export class RemoteIndex implements VectorIndex {
     });
   }
 
-  /** As the interface says, up to 1,000 ids; more are sent as several requests. */
+  /** Sends up to 1,000 ids as one atomic request, and more as several. */
   async delete(selection: Selection, options: ChangeOptions = {}): Promise<void> {
     const checked = checkSelection(selection);
     options = takeOptions(options, methodOptions.delete);
@@ -230,7 +208,7 @@ export class RemoteIndex implements VectorIndex {
     const within = encodeNamespace(options);
     const send = async (part: Selection) => {
       const body = { ...encodeSelection(this.#address, part), ...within };
-      // Sent twice, a filter would also select what is stored in between.
+      // A repeated filter could also match items that were stored in between.
       const isIdempotent = part.ids !== undefined && part.filter === undefined;
       await this.#connection.post("/v1/vectors/delete", body, { signal, isIdempotent });
       return [];
@@ -263,9 +241,7 @@ export class RemoteIndex implements VectorIndex {
   ): Promise<ItemPage<I>>;
   async listItems(options: ListItemsOptions = {}): Promise<ItemPage> {
     options = takeOptions(options, methodOptions.listItems);
-    const isRawWanted = isRaw(options);
-    const page = decodeItemPage(await this.#read("/v1/vectors/list", encodeListItems(options), options));
-    return isRawWanted ? { ...page, items: page.items.map(withRawMetadata) } : page;
+    return decodeItemPage(await this.#read("/v1/vectors/list", encodeListItems(options), options));
   }
 
   items<const I extends readonly ItemField[] = readonly ItemField[]>(
@@ -286,20 +262,19 @@ export class RemoteIndex implements VectorIndex {
     return decodeErasureReceipt(await this.#call("/v1/indexes/erase", { namespace }, options));
   }
 
-  /** As the interface says. Once requested, the service finishes it, even if the call is aborted. */
+  /** The service finishes the training even if the call is aborted. */
   async train(options: TrainOptions = {}): Promise<void> {
     options = takeOptions(options, methodOptions.train);
     if (options.onProgress !== undefined) throw embeddedOnly("onProgress");
     await this.#call("/v1/indexes/train", encodeTrain(this.#address, options), options);
   }
 
-  /** As the interface says. Once requested, the service finishes it, even if the call is aborted. */
+  /** The service finishes the compaction even if the call is aborted. */
   async compact(options: CallOptions = {}): Promise<void> {
     options = takeOptions(options, methodOptions.compact);
     await this.#call("/v1/indexes/compact", {}, options);
   }
 
-  /** As the interface says. */
   async rotateKey(newKey: IndexKey, options: CallOptions = {}): Promise<void> {
     options = takeOptions(options, methodOptions.rotateKey);
     const next = decodeAddress(encodeAddress({ indexName: this.indexName, indexKey: newKey }));
@@ -312,7 +287,7 @@ export class RemoteIndex implements VectorIndex {
     throw embeddedOnly("prefetch");
   }
 
-  /** As the interface says. Once requested, the service finishes it, even if the call is aborted. */
+  /** The service finishes the renewal even if the call is aborted. */
   async reencrypt(options: CallOptions = {}): Promise<void> {
     options = takeOptions(options, methodOptions.reencrypt);
     await this.#call("/v1/indexes/reencrypt", {}, options);
@@ -323,7 +298,10 @@ export class RemoteIndex implements VectorIndex {
     return this.checkAnchor(undefined, options);
   }
 
-  /** The present anchor, after the service has checked that the index descends from the given one. */
+  /**
+   * Returns the present anchor, after the service has checked that the index descends from the
+   * given one.
+   */
   async checkAnchor(anchor: string | undefined, options: CallOptions): Promise<string> {
     const body = encodeAnchorCheck({ ...this.#address, anchor });
     return decodeAnchor(await this.#read("/v1/indexes/anchor", body, options));
@@ -334,7 +312,7 @@ export class RemoteIndex implements VectorIndex {
     return decodeDescription(await this.#read("/v1/indexes/describe", {}, options));
   }
 
-  /** A read that is one request. `body`: without the address of the index. */
+  /** Sends one read request. `body` lacks the address of the index. */
   #read(path: string, body: object, { signal }: CallOptions): Promise<unknown> {
     return this.#call(path, body, { signal, isIdempotent: true });
   }

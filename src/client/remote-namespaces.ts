@@ -1,11 +1,11 @@
-/** The namespaces of an index behind HTTP. */
+/** The namespaces of an index on a service. */
 
 import { methodOptions } from "../method-options.js";
 import { takeOptions } from "../option-names.js";
 import type { CallOptions, Erasure, Namespaces } from "../vector-index.js";
 import { decodeErasure, decodeNames } from "../wire.js";
 
-/** The answer to a request. `body`: without the address of the index. */
+/** Sends a request whose `body` lacks the address of the index. */
 type Read = (path: string, body: object, options: CallOptions) => Promise<unknown>;
 
 export class RemoteNamespaces implements Namespaces {

@@ -1,4 +1,4 @@
-/** The wraps of an index behind HTTP. */
+/** The wraps of an index on a service. */
 
 import { SealdexError } from "../errors.js";
 import { methodOptions } from "../method-options.js";
@@ -7,7 +7,7 @@ import type { CallOptions, WrapDescription, WrapOptions, Wraps } from "../vector
 import { decodeWraps, encodeWrap } from "../wire.js";
 import type { RequestOptions } from "./connection.js";
 
-/** The answer to a request. `body`: without the address of the index. */
+/** Sends a request whose `body` lacks the address of the index. */
 type Call = (path: string, body: object, options: RequestOptions) => Promise<unknown>;
 
 export class RemoteWraps implements Wraps {
@@ -20,7 +20,7 @@ export class RemoteWraps implements Wraps {
   async add(options: WrapOptions): Promise<void> {
     options = takeOptions(options, methodOptions.addWrap);
     const { key, signal } = options;
-    // The service has no access to what the caller's provider asks.
+    // The service cannot call the caller's key provider.
     if (typeof key === "object" && key !== null && "unwrap" in key) {
       throw embeddedOnly("wraps.add with a key provider");
     }
@@ -40,7 +40,7 @@ export class RemoteWraps implements Wraps {
   }
 }
 
-/** What a service does not do for its clients. */
+/** The error for features of embedded indexes only. */
 export function embeddedOnly(what: string): SealdexError {
-  return new SealdexError("not_supported", `${what}: expected an embedded index, this one is behind HTTP`);
+  return new SealdexError("not_supported", `${what}: not available over HTTP`);
 }

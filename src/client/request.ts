@@ -1,4 +1,4 @@
-/** One request to a service: its answer, or why there is none. API key and bodies appear in no error. */
+/** Sends one request. Errors contain neither the API key nor bodies. */
 
 import { SealdexError } from "../errors.js";
 import { responseText } from "../response-text.js";
@@ -16,25 +16,25 @@ export interface Request {
 export interface Answer {
   readonly status: number;
   readonly text: string;
-  /** The header of that name. Browsers show it only if the service lets them. */
+  /** Browsers show this header only if the service exposes it. */
   readonly retryAfter: string | null;
 }
 
 export interface NoAnswer {
   readonly error: SealdexError;
-  /** Whether no connection was made, so that the service cannot have done anything. */
+  /** Whether the request certainly never reached the service. */
   readonly isUnsent: boolean;
-  /** Whether sending it again may succeed: not if this side refuses the connection. */
+  /** Whether repeating the request may help; not if this side refuses the connection. */
   readonly isTransient: boolean;
 }
 
 /**
- * A service lets the results of a request take 64 MiB of memory, unless it is set up for more, and as JSON they may be several times as
- * long. A text of JavaScript is not much longer than this.
+ * A service's default limit is 64 MiB of memory for the results of a request. As JSON, they may be
+ * several times as long; JavaScript strings are not much longer than that.
  */
 const answerBytesMax = 256 * 1024 * 1024;
 
-/** `timeoutMs`: Infinity for no limit. Rejects with the signal's reason when it aborts. */
+/** `timeoutMs`: Infinity for no limit. Rejects with the signal's reason on abort. */
 export async function send(
   { method, url, headers, body }: Request,
   timeoutMs: number,
@@ -46,7 +46,7 @@ export async function send(
   const stopListening = whenAborted(signal, abort);
   const timer = timeoutMs === Infinity ? undefined : timers.setTimeout(abort, Math.max(0, timeoutMs));
   try {
-    // A redirect is not followed: it would take the index key to wherever it points.
+    // A redirect would send the index key to another address.
     const response = await fetch(url, {
       method,
       headers,
@@ -61,7 +61,7 @@ export async function send(
     if (signal?.aborted) throw signal.reason;
     if (cause instanceof SealdexError) throw cause;
     const isLate = controller.signal.aborted;
-    const reason = isLate ? "no answer in time" : reasonOf(cause);
+    const reason = isLate ? "no response in time" : reasonOf(cause);
     const message = `${method} ${url}: the service did not respond ${isLate ? "in time" : `(${reason})`}`;
     return {
       error: new SealdexError("storage_unavailable", message, { cause }),
@@ -74,19 +74,19 @@ export async function send(
   }
 }
 
-/** Codes of Node.js, and of Bun, for connections that were not made. */
+/** Codes of Node.js and Bun for failed connection attempts. */
 const unsent =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ConnectionRefused)$/;
-/** Of certificates that are not trusted, and of a port that `fetch` does not connect to. */
+/** Untrusted certificates, and ports that `fetch` refuses. */
 const refusal = /CERT|^UNABLE_TO_|^ERR_(SSL|TLS)_|^bad port$/;
 
-/** The system's code behind a failed `fetch`, such as ECONNREFUSED, or else what its innermost error says; browsers say little. */
+/** The system's code, for example ECONNREFUSED, or else the message of the innermost error. */
 function reasonOf(error: unknown): string {
   let reason = "no reason given";
   for (let cause = error; isError(cause); cause = cause.cause) {
     const { code } = cause as { code?: unknown };
     if (typeof code === "string" && /^[A-Z][A-Za-z0-9_]+$/.test(code)) return code;
-    // Of a few plain words: no URL, which may hold a password.
+    // Only short plain messages: a URL could contain a password.
     if (/^[A-Za-z' -]{1,60}$/.test(cause.message)) reason = cause.message;
   }
   return reason;

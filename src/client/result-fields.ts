@@ -1,19 +1,12 @@
-/** Fields of results that the client adds to what the service sends. */
+/** Decides which result fields need a second request. */
 
-import { invalid, typeName } from "../check-input.js";
-import type { ItemField, ResultOptions, StoredItem, WordField } from "../vector-index.js";
+import type { ItemField, WordField } from "../vector-index.js";
 import { texts } from "../wire.js";
 
-export function isRaw({ rawMetadata = false }: ResultOptions): boolean {
-  if (typeof rawMetadata === "boolean") return rawMetadata;
-  throw invalid(`rawMetadata: expected a boolean, got ${typeName(rawMetadata)}`);
-}
-
-export function withRawMetadata<T extends StoredItem>({ metadata, ...item }: T) {
-  return { ...item, ...(metadata !== undefined && { metadataJson: JSON.stringify(metadata) }) };
-}
-
-/** Fields that results of queries include now, and those that a second request gets later: with them metadata, to be of the same state. */
+/**
+ * The fields that the query returns, and those of the second request, which include metadata so
+ * that all are of one state.
+ */
 export function fetchedFields(include: readonly WordField[]): {
   readonly now: WordField[];
   readonly later: ItemField[];

@@ -1,4 +1,4 @@
-/** Upserts over HTTP: as many requests as the items need, in base64 if the service takes it. */
+/** Sends upserts in as many requests as needed, in base64 if the service accepts it. */
 
 import { invalid, isArray } from "../check-input.js";
 import { SealdexError, shiftPosition } from "../errors.js";
@@ -18,8 +18,8 @@ import { isTooLarge } from "./in-batches.js";
 type Form = ReturnType<typeof upsertForms>["json"];
 
 /**
- * Sends the items, in as many requests as they need. What can be checked without the service is checked of all items
- * before the first request.
+ * Sends the items in as many requests as needed. All items are checked as far as possible before
+ * the first request.
  */
 export async function sendItems(
   connection: Connection,
@@ -46,9 +46,9 @@ async function sendForm(
   count: number,
   { deleteFilter, skipUnchanged, signal }: UpsertOptions,
 ): Promise<UpsertResult> {
-  // In several requests, the items would not replace the deleted ones at once.
+  // Several requests would not replace the deleted items atomically.
   const isWhole = (deleteFilter ?? undefined) !== undefined;
-  // Sent twice, conditions would be looked at when they are no longer as they were.
+  // A repeated condition could be evaluated against changed items.
   const isIdempotent = !isWhole && !skipUnchanged;
   const total = { stored: 0, unchanged: 0, deleted: 0 };
   const send = async (texts: readonly (readonly string[])[], start: number): Promise<void> => {
@@ -65,7 +65,7 @@ async function sendForm(
         await send(texts.slice(0, half), start);
         return send(texts.slice(half), start + half);
       }
-      // The service counts the items of one request, the caller those of the whole call.
+      // Converts the item's position in the request to that in the call.
       throw start === 0 ? error : shiftPosition(error, (i) => `items[${i + start}]`);
     }
   };

@@ -1,4 +1,4 @@
-/** Queries over HTTP: as many requests as the vectors need, in base64 if the service takes it. */
+/** Sends queries in as many requests as needed, in base64 if the service accepts it. */
 
 import { jsonText } from "../check-input.js";
 import type { Match } from "../vector-index.js";
@@ -6,7 +6,7 @@ import { decodeResults, type QueryBody, queryForms } from "../wire.js";
 import type { Connection } from "./connection.js";
 import { inBatches } from "./in-batches.js";
 
-/** The matches of each vector; of a query without several vectors, one list. */
+/** One list of matches per vector; a single list without several vectors. */
 export async function sendQuery(
   connection: Connection,
   body: QueryBody,

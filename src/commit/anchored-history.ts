@@ -6,7 +6,8 @@
 import { SealdexError } from "../errors.js";
 import type { Anchor } from "./anchor.js";
 import type { AnchorStore } from "./anchor-store.js";
-import type { Manifest, SealedManifest } from "./manifest.js";
+import type { Manifest } from "./manifest.js";
+import type { SealedManifest } from "./stored-manifest.js";
 import type { IndexIdentity } from "./index-identity.js";
 
 /** Manifests read at once along the chain. */

@@ -12,14 +12,8 @@ import type { AnchoredHistory } from "./anchored-history.js";
 import { type Clock, elapsedMs, instant } from "./clock.js";
 import { createConfirmed } from "./create-confirmed.js";
 import { applyChanges, type Change, type Pending } from "./group-commit.js";
-import {
-  emptyManifest,
-  type Manifest,
-  type ObjectRef,
-  objectsDropped,
-  type SealedManifest,
-  sealManifest,
-} from "./manifest.js";
+import { emptyManifest, type Manifest } from "./manifest.js";
+import { type SealedManifest, sealManifest } from "./stored-manifest.js";
 import type { IndexIdentity } from "./index-identity.js";
 import { type ListedObjects, ManifestReader, type SeenManifest } from "./manifest-reader.js";
 import { manifestName } from "./object-names.js";
@@ -40,21 +34,20 @@ export class ManifestLog {
   #committing = false;
   /** Whether another process had committed since the known manifest when this one last did. */
   #isContended = false;
-  #raised = false;
-  readonly #onDropped: (objects: readonly ObjectRef[]) => void;
+  readonly #onCommit: (before: Manifest, committed: Manifest) => void;
 
   /**
-   * `history`: what is read must descend from its anchors, and what is committed is anchored. `onDropped`: called with what a commit of
-   * this process dropped.
+   * `history`: what is read must descend from its anchors, and what is committed is anchored. `onCommit`: called with each
+   * commit of this process and the manifest that it follows.
    */
   constructor(
     store: BlobStore,
     index: IndexIdentity,
     clock: Clock,
     history?: AnchoredHistory,
-    onDropped: (objects: readonly ObjectRef[]) => void = () => undefined,
+    onCommit: (before: Manifest, committed: Manifest) => void = () => undefined,
   ) {
-    this.#onDropped = onDropped;
+    this.#onCommit = onCommit;
     this.store = store;
     this.#index = index;
     this.#clock = clock;
@@ -174,13 +167,6 @@ export class ManifestLog {
     if (this.known?.turn?.holder === holder) await this.commit((latest) => latest, holder);
   }
 
-  /** Whether a commit of this process advanced the history watermark since the last call. */
-  takeRaised(): boolean {
-    const raised = this.#raised;
-    this.#raised = false;
-    return raised;
-  }
-
   async #commitWaiting(): Promise<void> {
     this.#committing = true;
     for (let lost = 0; this.#waiting.length > 0;) {
@@ -226,8 +212,7 @@ export class ManifestLog {
       for (const { reject } of members) reject(error);
       return true;
     }
-    this.#raised ||= next.manifest.history.floor > latest.history.floor;
-    this.#onDropped(objectsDropped(latest, next.manifest));
+    this.#onCommit(latest, next.manifest);
     for (const { resolve } of members) resolve(next.manifest);
     return true;
   }

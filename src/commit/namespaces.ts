@@ -1,6 +1,6 @@
 /**
  * The namespaces of an index. Each has a random secret in a small object of its own, without which its segments cannot be
- * read: deleting that object erases the namespace. docs/decisions/commit.md has the argument why it does not come back.
+ * read: deleting that object erases the namespace. docs/internals/decisions/keys.md says why it does not come back.
  *
  * Manifests, which writers sign, say which secret a namespace has: its id is made of the handle and the number in the name of that object,
  * and of a check of the secret. Whoever could open the index once can store other secrets, and they are refused.

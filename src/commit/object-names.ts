@@ -24,6 +24,7 @@ const numberDigits = 16;
 /** In the order of ASCII, so that encoded names are in the order of the names. */
 const base32 = "0123456789abcdefghijklmnopqrstuv";
 const indexNameBytesMax = 128;
+const randomNameBytes = 16;
 
 export const namesPrefix = "names/";
 
@@ -169,25 +170,34 @@ export function objectPrefix(indexId: Uint8Array, kind: IndexObjectKind): string
 
 /** A new name, which reveals nothing but its kind and the version that its writer knew. */
 export function newObjectName(indexId: Uint8Array, kind: IndexObjectKind, born: number): string {
-  return objectPrefix(indexId, kind) + padded(born) + randomBytes(16).toString("hex");
+  return objectPrefix(indexId, kind) + padded(born) + randomBytes(randomNameBytes).toString("hex");
 }
 
-/** Names of objects of this index that were named before this version. */
-export function objectNameCheck(
-  indexId: Uint8Array,
-  kinds: readonly IndexObjectKind[],
-  version: number,
-): Check<string> {
-  const prefix = indexPrefix(indexId);
-  const isName = matching(
-    new RegExp(`^${prefix}(${kinds.join("|")})/[0-9]{16}[0-9a-f]{32}$`),
-    `the name of a ${kinds.join(" or ")} of this index`,
-  );
+/** A name as manifests of its index write it: `<born>-<random>`, the bytes in base64url. */
+export function shortName(objectName: string): string {
+  const random = Buffer.from(objectName.slice(-2 * randomNameBytes), "hex").toString("base64url");
+  return `${bornAt(objectName)}-${random}`;
+}
+
+/** The last of 22 digits has 2 bits. */
+const shortNames = /^(0|[1-9]\d{0,15})-[\w-]{21}[AQgw]$/;
+const randomDigits = 22;
+
+/** The name of an object of this index that was named before this version. It is stored short. */
+export function shortNameCheck(indexId: Uint8Array, kind: IndexObjectKind, version: number): Check<string> {
+  const prefix = objectPrefix(indexId, kind);
+  const isShort = matching(shortNames, `the name of a ${kind}`);
   return (value) => {
-    const name = isName(value);
-    if (bornAt(name) < version) return name;
-    throw new Misfit(`an object that was named before version ${version}`);
+    const short = isShort(value);
+    const born = Number(short.slice(0, -randomDigits - 1));
+    if (born >= version) throw new Misfit(`an object that was named before version ${version}`);
+    return prefix + padded(born) + Buffer.from(short.slice(-randomDigits), "base64url").toString("hex");
   };
+}
+
+/** The kind of an object of an index, by its name. */
+export function kindOf(objectName: string): string {
+  return objectName.split("/")[2];
 }
 
 /** The version that the writer of an object knew when it named it. */

@@ -1,5 +1,5 @@
 /**
- * The one change that removes segments: new ones take the place of old ones whose live rows they hold. docs/decisions/commit.md
+ * The one change that removes segments: new ones take the place of old ones whose live rows they hold. docs/internals/decisions/commit.md
  * has the argument why nothing is lost and nothing deleted comes back.
  */
 

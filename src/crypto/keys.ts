@@ -27,7 +27,7 @@ import {
 import { SealdexError } from "../errors.js";
 import { isBytes } from "../value-kinds.js";
 
-/** Every label of a derivation, in one table: no two purposes may share one. FORMAT.md lists them too. */
+/** All derivation labels in one table: no two purposes may share one. FORMAT.md lists them too. */
 const labels = {
   keyEncryption: "sealdex/1/key-encryption",
   keyCheck: "sealdex/1/key-check",
@@ -42,7 +42,7 @@ const labels = {
 
 export const keyBytes = 32;
 export const saltBytes = 32;
-/** Fingerprints of ids: 128 bits, so that a billion ids collide with probability below 2^-68. */
+/** 128 bits, so that a billion ids collide with probability below 2^-68. */
 export const fingerprintBytes = 16;
 
 const noSalt = new Uint8Array(0);
@@ -52,7 +52,7 @@ export function generateKey(): string {
   return randomBytes(keyBytes).toString("hex");
 }
 
-/** The caller's key, checked for shape. Throws `invalid_request`; the message never repeats the key. */
+/** Parses the caller's key. Throws `invalid_request`; the message never repeats the key. */
 export function parseIndexKey(key: unknown): KeyObject {
   if (typeof key === "string") {
     if (!/^[0-9a-fA-F]{64}$/.test(key)) {
@@ -77,14 +77,14 @@ export function parseIndexKey(key: unknown): KeyObject {
   );
 }
 
-/** What the key of a wrap gives for one index. */
+/** Keys derived from a wrap's key for one index. */
 export interface WrapKeys {
   readonly keyEncryption: KeyObject;
-  /** 32 bytes, safe to store: reveals nothing about a uniformly random key. */
+  /** 32 bytes that may be stored: they reveal nothing about a uniformly random key. */
   readonly keyCheck: Uint8Array;
 }
 
-/** `salt`: 32 random bytes of the index; `indexId`: its 16-byte identity. */
+/** `salt`: 32 random bytes of the index. `indexId`: 16 bytes. */
 export function deriveWrapKeys(key: KeyObject, salt: Uint8Array, indexId: Uint8Array): WrapKeys {
   return {
     keyEncryption: secretKey(hkdf(key, salt, labels.keyEncryption, indexId, keyBytes)),
@@ -92,7 +92,10 @@ export function deriveWrapKeys(key: KeyObject, salt: Uint8Array, indexId: Uint8A
   };
 }
 
-/** The key of one generation, under which manifests, models and segments are sealed. Zeroes the secret of 32 bytes. */
+/**
+ * Derives the key of one generation, which seals manifests, models and segments. Zeroes the 32-byte
+ * secret.
+ */
 export function deriveDataKey(secret: Uint8Array, indexId: Uint8Array): KeyObject {
   return secretKey(hkdf(secretKey(secret), noSalt, labels.data, indexId, keyBytes));
 }
@@ -104,7 +107,7 @@ export interface LastingKeys {
   readonly namespaceName: KeyObject;
 }
 
-/** Zeroes the secret of 32 bytes. */
+/** Zeroes the 32-byte secret. */
 export function deriveLastingKeys(secret: Uint8Array, indexId: Uint8Array): LastingKeys {
   const key = secretKey(secret);
   return {
@@ -114,17 +117,20 @@ export function deriveLastingKeys(secret: Uint8Array, indexId: Uint8Array): Last
   };
 }
 
-/** The data key of a namespace: takes both the data key of a generation and the secret of the namespace, 32 bytes. */
+/**
+ * Derives the data key of a namespace from the data key of a generation and the namespace's 32-byte
+ * secret.
+ */
 export function deriveNamespaceKey(data: KeyObject, secret: KeyObject, indexId: Uint8Array): KeyObject {
   return secretKey(hkdf(data, new Uint8Array(secret.export()), labels.namespaceData, indexId, keyBytes));
 }
 
-/** 16 bytes that no other secret gives, and that tell nothing of this one, of 32 bytes. */
+/** 16 bytes that identify a 32-byte secret and reveal nothing about it. */
 export function namespaceCheck(secret: KeyObject, indexId: Uint8Array): Uint8Array {
   return hkdf(secret, noSalt, labels.namespaceCheck, indexId, fingerprintBytes);
 }
 
-/** One object's own cipher key and the 32-byte commitment to it. */
+/** The cipher key of one object and the 32-byte commitment to it. */
 export function deriveObjectKey(
   parent: KeyObject,
   salt: Uint8Array,
@@ -136,9 +142,10 @@ export function deriveObjectKey(
   return { key, commitment };
 }
 
-/** A keyed 16-byte fingerprint of an item's id, or of a namespace's name: HMAC-SHA-256, truncated. */
+/** A keyed 16-byte fingerprint of an item's id or a namespace's name: HMAC-SHA-256, truncated. */
 export function fingerprint(idKey: KeyObject, id: string): Uint8Array {
-  // As a buffer, each digest would have memory of its own outside the heap: garbage collection of 100,000 takes twice as long.
+  // A Buffer per digest has memory outside the heap; garbage collection of 100,000 takes twice as
+  // long.
   const digest = createHmac("sha256", idKey).update(id).digest("binary");
   const bytes = new Uint8Array(fingerprintBytes);
   for (let i = 0; i < fingerprintBytes; i++) bytes[i] = digest.charCodeAt(i);
@@ -153,7 +160,7 @@ export function equalInConstantTime(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-/** Moves key bytes out of the heap: the given bytes are zeroed. */
+/** Moves key bytes out of the heap and zeroes the given bytes. */
 export function secretKey(bytes: Uint8Array): KeyObject {
   const key = createSecretKey(bytes);
   bytes.fill(0);
@@ -167,7 +174,7 @@ function hkdf(
   context: Uint8Array,
   length: number,
 ): Uint8Array {
-  // The label ends in a zero byte, which no label contains: label and context cannot run into each other.
+  // Labels end in a zero byte and contain no other, so label and context cannot be confused.
   const info = Buffer.concat([Buffer.from(label), Buffer.of(0), context]);
   return new Uint8Array(hkdfSync("sha256", key, salt, info, length));
 }

@@ -1,11 +1,12 @@
 /**
- * Sealed objects: everything Sealdex stores, except the clear part of the index record. FORMAT.md §2 gives
- * every byte. The only file that touches a cipher.
+ * Sealed objects: everything Sealdex stores, except the clear part of the index record. FORMAT.md
+ * §2 specifies every byte. No other file uses a cipher.
  *
- * An object is a 76-byte header and one or more blocks, each sealed with AES-256-GCM (NIST SP 800-38D).
- * Its key is derived from 32 fresh random bytes and the object's context (what it is, where it belongs), and
- * encrypts this one object only, so block numbers serve as nonces. The header carries a commitment to the
- * key: an object that was swapped, renamed or sealed under another key is detected before any block is opened.
+ * An object is a 76-byte header and one or more blocks, each sealed with AES-256-GCM (NIST SP
+ * 800-38D). Its key is derived from 32 fresh random bytes and the object's context (kind, index,
+ * name) and encrypts this object only, so block numbers serve as nonces. The header commits to the
+ * key: an object that was swapped, renamed or sealed under another key is detected before any block
+ * is opened.
  */
 
 import { createCipheriv, createDecipheriv, type KeyObject } from "node:crypto";
@@ -28,24 +29,24 @@ export const objectKinds = {
 } as const;
 export type ObjectKind = keyof typeof objectKinds;
 
-/** What binds an object to its name in storage. */
+/** Binds an object to its name in storage. */
 export interface ObjectContext {
   readonly kind: ObjectKind;
   /** 16 bytes. */
   readonly indexId: Uint8Array;
-  /** The storage key under which the object is kept, in ASCII. */
+  /** Storage key of the object, in ASCII. */
   readonly name: string;
 }
 
-/** Keys that objects are sealed under. Each has a number, its generation, which headers carry. */
+/** Parent keys of sealed objects. Each has a number, its generation, which headers contain. */
 export interface ParentKeys {
-  /** Of the key that new objects are sealed under: an unsigned integer of 32 bits. */
+  /** Generation of the key that seals new objects: an unsigned 32-bit integer. */
   readonly generation: number;
-  /** Undefined if this generation is not known. */
+  /** Undefined for an unknown generation. */
   key(generation: number): KeyObject | undefined;
 }
 
-/** One key that has no generations. */
+/** A single key without generations. */
 export function onlyKey(key: KeyObject): ParentKeys {
   return { generation: 0, key: (generation) => (generation === 0 ? key : undefined) };
 }
@@ -54,6 +55,8 @@ const generationOffset = 8;
 const saltOffset = 12;
 const commitmentOffset = saltOffset + saltBytes;
 export const headerBytes = commitmentOffset + 32;
+/** Of a header without kind and generation: salt and commitment. */
+export const pinBytes = headerBytes - saltOffset;
 export const tagBytes = 16;
 
 /** Seals the blocks of one new object, in order. */
@@ -65,25 +68,24 @@ export class ObjectSealer {
   constructor(parents: ParentKeys, context: ObjectContext) {
     const { generation } = parents;
     const parent = parents.key(generation);
-    if (parent === undefined)
-      throw new SealdexError("internal", "sealed object: its parent key is not known");
+    if (parent === undefined) throw new SealdexError("internal", "sealed object: unknown parent key");
     const salt = randomSalt();
     const { key, commitment } = deriveObjectKey(parent, salt, contextBytes(context));
     this.#key = key;
     this.header = Buffer.concat([headerPrefix(context.kind, generation), salt, commitment]);
   }
 
-  /** Blocks sealed so far; the next one's number. */
+  /** Blocks sealed so far, which is the next block's number. */
   get blocks(): number {
     return this.#blocks;
   }
 
-  /** The sealed block: padded (see padding.ts), and 16 bytes longer than that. */
+  /** Pads and seals a block; the result is 16 bytes longer than the padded plaintext. */
   seal(plaintext: Uint8Array): Uint8Array {
     return Buffer.concat(this.sealPieces([plaintext]));
   }
 
-  /** The same of a block in pieces, in pieces: large ones are not copied to be put together. */
+  /** Like `seal`, for a block in pieces, so that large pieces need not be joined. */
   sealPieces(plaintext: readonly Uint8Array[]): Uint8Array[] {
     const number = this.#blocks++;
     const cipher = createCipheriv("aes-256-gcm", this.#key, nonce(number), { authTagLength: tagBytes });
@@ -103,31 +105,31 @@ export class ObjectOpener {
 
   /**
    * `header`: the object's 76 bytes, from the object or, better, from a sealed reference to it.
-   * Throws `corrupt` unless the header belongs to one of these parent keys and this context.
+   * Throws `corrupt` unless one of these parent keys and this context made the header.
    */
   constructor(parents: ParentKeys, context: ObjectContext, header: Uint8Array) {
     this.#name = context.name;
     this.#header = header;
-    if (header.length !== headerBytes) throw this.#corrupt("it is cut short");
+    if (header.length !== headerBytes) throw this.#corrupt("truncated");
     const generation = generationOf(header);
     if (!equalInConstantTime(header.subarray(0, saltOffset), headerPrefix(context.kind, generation))) {
       throw this.#corrupt(`it is not a ${context.kind} of format ${formatVersion}`);
     }
     const parent = parents.key(generation);
     if (parent === undefined) {
-      throw this.#corrupt("it was damaged, or sealed under a key that the index record does not hold");
+      throw this.#corrupt("damaged, or sealed under a key that the index record lacks");
     }
     const salt = header.subarray(saltOffset, commitmentOffset);
     const { key, commitment } = deriveObjectKey(parent, salt, contextBytes(context));
     if (!equalInConstantTime(commitment, header.subarray(commitmentOffset))) {
-      throw this.#corrupt("it was damaged, or belongs to another place or key");
+      throw this.#corrupt("damaged, or sealed for another place or key");
     }
     this.#key = key;
   }
 
-  /** The plaintext of block `number`. Throws `corrupt` if a single bit differs from what was sealed. */
+  /** Returns the plaintext of block `number`. Throws `corrupt` if any bit was changed. */
   open(number: number, sealed: Uint8Array): Uint8Array {
-    if (sealed.length < tagBytes) throw this.#corrupt(`block ${number} is cut short`);
+    if (sealed.length < tagBytes) throw this.#corrupt(`block ${number} is truncated`);
     const end = sealed.length - tagBytes;
     const decipher = createDecipheriv("aes-256-gcm", this.#key, nonce(number), { authTagLength: tagBytes });
     decipher.setAAD(additionalData(this.#header, number));
@@ -149,22 +151,32 @@ export class ObjectOpener {
   }
 }
 
-/** An object of one block. */
+/** Seals an object of one block. */
 export function sealObject(parents: ParentKeys, context: ObjectContext, plaintext: Uint8Array): Uint8Array {
   const sealer = new ObjectSealer(parents, context);
   return Buffer.concat([sealer.header, sealer.seal(plaintext)]);
 }
 
-/** The plaintext of an object of one block. Throws `corrupt`. */
+/** Opens an object of one block. Throws `corrupt`. */
 export function openObject(parents: ParentKeys, context: ObjectContext, bytes: Uint8Array): Uint8Array {
   const opener = new ObjectOpener(parents, context, bytes.subarray(0, headerBytes));
   return opener.open(0, bytes.subarray(headerBytes));
 }
 
-/** The generation of the key that an object was sealed under, by its header, which is not authenticated by this. */
+/** The key generation in an object's header. Not authenticated. */
 export function generationOf(header: Uint8Array): number {
   if (header.length < saltOffset) return 0;
   return Buffer.from(header.buffer, header.byteOffset, header.length).readUInt32BE(generationOffset);
+}
+
+/** The header of an object, from the part of it that kind and generation do not determine. */
+export function headerOf(kind: ObjectKind, generation: number, pin: Uint8Array): Uint8Array {
+  return Buffer.concat([headerPrefix(kind, generation), pin]);
+}
+
+/** The part of a header that kind and generation do not determine. */
+export function pinOf(header: Uint8Array): Uint8Array {
+  return header.subarray(saltOffset);
 }
 
 /** Magic, format version, kind, two zero bytes, generation. */
@@ -178,11 +190,14 @@ function headerPrefix(kind: ObjectKind, generation: number): Uint8Array {
 }
 
 function contextBytes({ kind, indexId, name }: ObjectContext): Uint8Array {
-  // Kind and id have fixed lengths and the name comes last: no two contexts have the same bytes.
+  // Kind and id have fixed lengths and the name comes last, so contexts never collide.
   return Buffer.concat([Buffer.of(objectKinds[kind]), indexId, Buffer.from(name)]);
 }
 
-/** 96 bits: the block's number. Safe because the key serves one object and a number is used once: more than 2^32 blocks throw. */
+/**
+ * 96 bits: the block's number. Each key serves one object and uses each number once; more than 2^32
+ * blocks throw.
+ */
 function nonce(number: number): Uint8Array {
   const bytes = Buffer.alloc(12);
   bytes.writeUInt32BE(number, 8);

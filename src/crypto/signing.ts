@@ -1,18 +1,17 @@
 /**
- * Signatures by which readers tell the commits of writers from those of anybody else who can read: Ed25519 (RFC 8032). The
- * private key is in the keysets of writers alone, the public key in all.
+ * Ed25519 signatures (RFC 8032), which prove to readers that a writer made a commit. Only keysets
+ * of writers have the private key; all have the public key.
  */
 
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign, verify } from "node:crypto";
 
 export const signatureBytes = 64;
-/** Of the seed of a private key, and of a public key. */
+/** Bytes of a private key's seed, and of a public key. */
 export const signingKeyBytes = 32;
 
-/** What comes before the 32 bytes of a private key in its DER form: RFC 8410. */
+/** The bytes before the seed in the DER form of a private key (RFC 8410). */
 const privatePrefix = Buffer.from("302e020100300506032b657004220420", "hex");
 
-/** The seed of a new private key. */
 export function newSigningSeed(): Uint8Array {
   return randomBytes(signingKeyBytes);
 }
@@ -24,7 +23,6 @@ export function signingKey(seed: Uint8Array): KeyObject {
   return key;
 }
 
-/** The private key of a seed that is held as a secret key. */
 export function signingKeyOf(seed: KeyObject): KeyObject {
   const bytes = seed.export();
   const key = signingKey(bytes);
@@ -32,19 +30,19 @@ export function signingKeyOf(seed: KeyObject): KeyObject {
   return key;
 }
 
-/** The 32 bytes of the public key. */
+/** Returns the 32-byte public key. */
 export function verifyKeyOf(privateKey: KeyObject): Uint8Array {
   const der = createPublicKey(privateKey).export({ format: "der", type: "spki" });
   return Uint8Array.from(der.subarray(-signingKeyBytes));
 }
 
 export function verifyKey(bytes: Uint8Array): KeyObject {
-  // OpenSSL searches its decoders for one that reads DER: that takes seven times as long.
+  // As DER, OpenSSL tries its decoders one by one, which takes seven times as long.
   const x = Buffer.from(bytes).toString("base64url");
   return createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" });
 }
 
-/** 64 bytes. `label` says what is signed: it ends in a zero byte, which no label contains. */
+/** Returns 64 bytes. `label` names the purpose and ends in a zero byte, which no label contains. */
 export function signMessage(privateKey: KeyObject, label: string, message: Uint8Array): Uint8Array {
   return sign(null, labelled(label, message), privateKey);
 }

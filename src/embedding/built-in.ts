@@ -1,4 +1,4 @@
-/** The embedding models that Sealdex brings along, by name. */
+/** The built-in embedding models, by name. */
 
 import { SealdexError } from "../errors.js";
 import type { Embedder } from "./embedder.js";
@@ -6,19 +6,19 @@ import { yieldIfDue } from "../threads/yield-to-event-loop.js";
 import { lexicalVectorInPieces } from "./lexical.js";
 import { loadSemanticVector, meaningDimension, type TextVector } from "./semantic.js";
 
-/** The model that the name `default` stands for. */
+/** The model behind the name `default`. */
 export const defaultModel = "sealdex/semantic-1024";
 
 const lexicalMin = 16;
 const semanticMin = meaningDimension + lexicalMin;
 const dimensionMax = 8192;
 
-/** The full name of a model: `default` stands for the built-in one with meaning. */
+/** Replaces `default` by the model's full name. */
 export function modelName(name: string): string {
   return name === "default" ? defaultModel : name;
 }
 
-/** What a name of a built-in model looks like, for messages. */
+/** Patterns of built-in names, for messages. */
 export const builtInNames = [
   "default",
   `sealdex/semantic-<d> with d from ${semanticMin} to ${dimensionMax}`,
@@ -26,11 +26,13 @@ export const builtInNames = [
 ];
 
 /**
- * The embedder of a full name, or undefined if no model of that name is built in. None of them needs a download.
+ * Returns the embedder with a full name, or undefined if no built-in model has it. None needs a
+ * download.
  *
- * - `sealdex/semantic-<d>` with d from 272 to 8,192 matches meaning and wording, in English. Its methods throw
- *   `not_supported` if the package `sealdex-model` is not installed.
- * - `sealdex/lexical-<d>` with d from 16 to 8,192 matches wording alone, in all languages.
+ * `sealdex/semantic-<d>` with d from 272 to 8,192 matches meaning and wording, in English. Its
+ * methods throw `not_supported` if the package `sealdex-model` is not installed.
+ *
+ * `sealdex/lexical-<d>` with d from 16 to 8,192 matches wording only, in all languages.
  */
 export function builtInEmbedder(name: string): Embedder | undefined {
   const [, kind, digits] = /^sealdex\/(lexical|semantic)-([1-9][0-9]{0,3})$/.exec(name) ?? [];
@@ -70,7 +72,7 @@ function textEmbedder(dimension: number, load: () => Promise<TextVector>): Embed
   };
 }
 
-/** Lets other work run at the pauses, and between texts. */
+/** Yields to the event loop at the pauses and between texts. */
 async function finish<T>(work: Generator<void, T>): Promise<T> {
   await yieldIfDue();
   for (;;) {

@@ -1,4 +1,6 @@
-/** An embedder of a caller's own: a LangChain `Embeddings` object, a pipeline of transformers.js, or a function. */
+/**
+ * Embedders of the caller: LangChain `Embeddings` objects, transformers.js pipelines, functions.
+ */
 
 import { SealdexError } from "../errors.js";
 import type {
@@ -11,7 +13,10 @@ import type {
 } from "./embedder.js";
 import { recipeOf } from "./recipe.js";
 
-/** Known by what it can do, not by its class: it may come from another copy of a package. Throws `invalid_request`. */
+/**
+ * Recognized by members, not by class, since it may come from another copy of a package. Throws
+ * `invalid_request`.
+ */
 export function customEmbedder(input: Exclude<EmbeddingInput, string>, where: string): Embedder {
   if (isEmbedder(input)) return input;
   if (typeof input !== "function") {
@@ -39,7 +44,7 @@ type RunPipeline = (
   options: { readonly pooling: Pooling; readonly normalize: boolean },
 ) => Promise<{ readonly data: Float32Array; readonly dims: readonly number[] }>;
 
-/** Pools and prefixes as the model's recipe says, if the pipeline knows the model's name. */
+/** Uses the pooling and prefixes of the model's recipe, if the pipeline knows the model's name. */
 function pipelineEmbedder(pipeline: EmbeddingPipeline & RunPipeline): Embedder {
   const { config } = pipeline.model as { config?: { _name_or_path?: unknown } };
   const name = config?.["_name_or_path"];

@@ -1,9 +1,9 @@
-/** What turns texts and images into vectors, and what a caller may give for it. */
+/** Types of embedders and of the embedding models that callers may pass. */
 
 import { SealdexError } from "../errors.js";
 import type { ImageSource } from "./read-image.js";
 
-/** Components of a text's vector, each finite as float32. */
+/** Components of a vector, each finite as float32. */
 export type EmbeddedVector = readonly number[] | Float32Array;
 
 /** A LangChain `Embeddings` object is an `Embedder` by structure. */
@@ -11,7 +11,7 @@ export interface Embedder {
   /** One vector per text, in order, all of one dimension. */
   embedDocuments(texts: string[]): Promise<readonly EmbeddedVector[]>;
   embedQuery(text: string): Promise<EmbeddedVector>;
-  /** One vector per image, in order, comparable with those of texts. Absent if the model embeds texts alone. */
+  /** One vector per image, in order, in the same space as texts. Absent for text-only models. */
   embedImage?(images: ImageSource[]): Promise<readonly EmbeddedVector[]>;
 }
 
@@ -26,13 +26,16 @@ export interface EmbeddingPipeline {
   readonly tokenizer: unknown;
 }
 
-/** How the vectors of a text's tokens become one: their mean, or the first token's. */
+/** Turns token vectors into one vector: by their mean, or by the first token. */
 export type Pooling = "mean" | "cls";
 
-/** The name of a model, a pipeline, a LangChain `Embeddings` object, or a function. */
+/** A model's name, a pipeline, a LangChain `Embeddings` object, or a function. */
 export type EmbeddingInput = string | Embedder | EmbeddingPipeline | EmbeddingFunction;
 
-/** One vector per image. Throws `invalid_request` if the model embeds texts alone. `where`: the images, for messages. */
+/**
+ * One vector per image. Throws `invalid_request` for a text-only model. `where` names the images in
+ * messages.
+ */
 export async function embedImages(
   embedder: Embedder,
   images: ImageSource[],
@@ -42,7 +45,7 @@ export async function embedImages(
   if (embedder.embedImage === undefined) {
     throw new SealdexError(
       "invalid_request",
-      `${where}: expected a text, since the embedding model embeds no images; clip-vit-base-patch32 is one that does`,
+      `${where}: the embedding model embeds no images; clip-vit-base-patch32 does`,
     );
   }
   const vectors: unknown = await embedder.embedImage(images);

@@ -1,6 +1,7 @@
 /**
- * The format and the size of an image file, from its first bytes: what is no image, or would take too much memory once
- * decoded, is refused before a decoder sees it. Formats that can refer to other files, such as SVG, are not accepted.
+ * Reads format and size from the first bytes of an image file, so that other files, and images that
+ * would decode to too much memory, never reach a decoder. Formats that can refer to other files,
+ * for example SVG, are not accepted.
  */
 
 import { SealdexError } from "../errors.js";
@@ -24,13 +25,13 @@ export function checkImageFile(bytes: Uint8Array, where: string): ImageFile {
   return file;
 }
 
-/** Of a file. Throws `invalid_request`. */
+/** Throws `invalid_request` if the file is too long. */
 export function checkImageBytes(bytes: number, where: string): void {
   if (bytes > bytesMax)
     throw refused(`${where}: expected an image of at most ${bytesMax} bytes, got ${bytes}`);
 }
 
-/** In pixels. Throws `invalid_request`. */
+/** Throws `invalid_request` if the image has too many pixels. */
 export function checkImageSize(width: number, height: number, where: string): void {
   const isSize = Number.isInteger(width) && Number.isInteger(height) && width > 0 && height > 0;
   if (!isSize || width * height > pixelsMax) {
@@ -70,12 +71,12 @@ function webp(view: DataView): ImageFile | undefined {
   }
 }
 
-/** The size is in the frame header, after other segments. */
+/** The size is in the frame header, behind other segments. */
 function jpeg(view: DataView): ImageFile | undefined {
   for (let at = 2; at + 9 <= view.byteLength;) {
     if (view.getUint8(at) !== 0xff) return undefined;
     const marker = view.getUint8(at + 1);
-    // Markers may be preceded by any number of fill bytes.
+    // Fill bytes may precede a marker.
     if (marker === 0xff) {
       at++;
       continue;

@@ -1,6 +1,7 @@
 /**
- * What an index embeds texts with. The index keeps the model's vector of one fixed sentence: a model that gives another
- * vector for it, be it another model, another revision or other settings, is refused before it embeds anything.
+ * Embeds the texts of an index and checks the model. The index stores the model's vector of one
+ * fixed sentence: a model, revision or setting that gives another vector is refused before it
+ * embeds anything.
  */
 
 import { SealdexError } from "../errors.js";
@@ -9,25 +10,28 @@ import { QueryCache } from "./query-cache.js";
 import type { ImageSource } from "./read-image.js";
 import { isFloat32Array } from "../value-kinds.js";
 
-/** What an index remembers of its model. */
+/** The model of an index, as stored in its record. */
 export interface ModelIdentity {
-  /** Absent if the model was given as an object or a function. */
+  /** Absent if the caller passed an object or a function. */
   readonly name?: string;
-  /** Its vector of `sampleText`, 8 bits per component, in base64. */
+  /** The vector of `sampleText`, 8 bits per component, in base64. */
   readonly sample: string;
 }
 
-/** The identity of a model, and the dimension of its vectors. */
 export interface KnownModel {
   readonly identity: ModelIdentity;
   readonly dimension: number;
 }
 
 const sampleText = "The quick brown fox jumps over the lazy dog.";
-/** Precisions of one model differ by up to .003, processors by .01; revisions and models by more than this. */
+/**
+ * Precisions of one model differ by up to .003, processors by .01; revisions and models by more.
+ */
 const cosineMin = 0.97;
 
-/** Embeds the sample. Throws what the embedder throws, or `invalid_request` if what it gives is no vector. */
+/**
+ * Embeds the sample. Throws the embedder's errors, or `invalid_request` if the result is no vector.
+ */
 export async function identify(embedder: Embedder, name: string | undefined): Promise<KnownModel> {
   const vector = await sampleOf(embedder);
   const components = Float32Array.from(vector);
@@ -38,8 +42,9 @@ export async function identify(embedder: Embedder, name: string | undefined): Pr
 }
 
 /**
- * A method of embedded indexes, `(embedder) => Promise<void>`: throws as `IndexEmbedder` does if the embedder is not the index's
- * model. Known to all copies of this package.
+ * A method of embedded indexes, `(embedder) => Promise<void>`: throws like `IndexEmbedder` if the
+ * embedder is not the index's model. A registered symbol, since the index may come from another
+ * copy of this package.
  */
 export const checkModel: unique symbol = Symbol.for("sealdex.checkModel");
 
@@ -51,7 +56,7 @@ export class IndexEmbedder implements Embedder {
   readonly embedImage?: (images: ImageSource[]) => Promise<readonly EmbeddedVector[]>;
   #checked: Promise<void> | undefined;
 
-  /** `identity`: of the model that the index was created with; undefined if it was created without one. */
+  /** `identity`: the model that the index was created with; undefined without one. */
   constructor(embedder: Embedder, identity: ModelIdentity | undefined, indexName: string) {
     this.#embedder = embedder;
     this.#identity = identity;
@@ -73,7 +78,10 @@ export class IndexEmbedder implements Embedder {
     return this.#queries.get(text, () => this.#embedder.embedQuery(text));
   }
 
-  /** Once; again after a failure. Throws `dimension_mismatch` or `invalid_request` if it is another model. */
+  /**
+   * Checks once, and again after a failure. Throws `dimension_mismatch` or `invalid_request` for
+   * another model.
+   */
   check(): Promise<void> {
     this.#checked ??= this.#compare().catch((error: unknown) => {
       this.#checked = undefined;
@@ -87,20 +95,20 @@ export class IndexEmbedder implements Embedder {
     const { name, sample } = this.#identity;
     const expected = new Int8Array(Buffer.from(sample, "base64"));
     const vector = await sampleOf(this.#embedder);
-    const model = name ?? "a model of its creator's";
+    const model = name ?? "a custom model";
     if (vector.length !== expected.length) {
       throw new SealdexError(
         "dimension_mismatch",
         `embedding: index "${this.#indexName}" was created with ${model}, whose vectors have ${expected.length} ` +
-          `components; this one's have ${vector.length}`,
+          `components; this model's have ${vector.length}`,
       );
     }
     const similarity = cosine(expected, vector);
     if (similarity >= cosineMin) return;
     throw new SealdexError(
       "invalid_request",
-      `embedding: index "${this.#indexName}" was created with ${model}; this is another model or revision: for the ` +
-        `same sentence its vector is other, cosine ${similarity.toFixed(3)}`,
+      `embedding: index "${this.#indexName}" was created with ${model}; this is another model or revision (cosine of ` +
+        `the two vectors of a test sentence: ${similarity.toFixed(3)})`,
     );
   }
 }
@@ -119,7 +127,7 @@ function cosine(a: ArrayLike<number>, b: ArrayLike<number>): number {
     squaresA += a[i] * a[i];
     squaresB += b[i] * b[i];
   }
-  // Two models that know nothing of the sentence do not differ in it.
+  // Two zero vectors are equal: both models know no word of the sentence.
   if (squaresA === 0 && squaresB === 0) return 1;
   return product / Math.sqrt(squaresA * squaresB || 1);
 }

@@ -1,15 +1,15 @@
-/** The requests to a thread for inference, and its replies. */
+/** Requests to the inference thread, and its replies. */
 
 import type { Pooling } from "./embedder.js";
 import type { ImageSource } from "./read-image.js";
 
-/** Where the files of a model are and how they are read. */
+/** The files of a model and their precision. */
 export interface ModelSource {
-  /** Under `localFolder`, and on the hub. */
+  /** Name below `localFolder` and on the hub. */
   readonly id: string;
   /** A commit or branch on the hub. */
   readonly revision?: string;
-  /** An absolute path, or empty if only the hub is meant. */
+  /** An absolute path, or empty for the hub only. */
   readonly localFolder: string;
   readonly cacheFolder: string;
   readonly offline: boolean;
@@ -24,7 +24,7 @@ export type InferenceTask =
       readonly tokensMax?: number;
     }
   | { readonly kind: "image"; readonly image: ImageSource }
-  /** Answered with 1 if the model embeds images, else 0. */
+  /** The reply is 1 if the model embeds images, else 0. */
   | { readonly kind: "embeds-images" }
   | { readonly kind: "score"; readonly query: string; readonly documents: readonly string[] };
 
@@ -46,8 +46,8 @@ export type InferenceReply =
 
 export interface InferenceFailure {
   /**
-   * `package`: transformers.js is not installed. `model`: its files could not be had. `image`: it embeds texts alone, or the
-   * image cannot be decoded. `run`: it did not run.
+   * `package`: transformers.js is not installed. `model`: the model's files could not be loaded.
+   * `image`: the model embeds only texts, or the image cannot be decoded. `run`: inference failed.
    */
   readonly stage: "package" | "model" | "image" | "run";
   readonly message: string;

@@ -1,7 +1,7 @@
 /**
- * The thread that models run on: one per process, so that a model is in memory once however many clients use it, and
- * the event loop turns while it computes. It starts with the first request and ends when its last user closes; idle, it
- * keeps no process alive.
+ * The thread that runs models: one per process, so that a model is in memory once for all clients
+ * and the event loop stays free. It starts with the first request and ends when its last user
+ * closes; an idle thread keeps no process alive.
  */
 
 import { Worker } from "node:worker_threads";
@@ -21,7 +21,6 @@ interface PendingTask {
   reject(error: Error): void;
 }
 
-/** A request that the thread could not answer. */
 export class InferenceError extends Error {
   readonly stage: InferenceFailure["stage"];
 
@@ -34,11 +33,11 @@ export class InferenceError extends Error {
 class InferenceThread {
   #worker: Worker | undefined;
   #running: PendingTask | undefined;
-  /** Tasks that a caller waits for directly run first. */
+  /** Tasks that a caller waits for run first. */
   readonly #urgent: PendingTask[] = [];
   readonly #waiting: PendingTask[] = [];
 
-  /** Rejects with an `InferenceError`. `urgent`: goes before all that is not. */
+  /** Rejects with an `InferenceError`. `urgent` tasks run first. */
   run(
     request: InferenceRequest,
     urgent: boolean,
@@ -69,7 +68,7 @@ class InferenceThread {
   }
 
   #start(): Worker {
-    // Of the process's environment only what downloads need is handed on.
+    // The thread inherits only the variables that downloads need.
     const names = ["HF_TOKEN", "HF_ACCESS_TOKEN"];
     const env = Object.fromEntries(names.map((name) => [name, process.env[name]]));
     const options = { eval: true, env, execArgv: [], name: "sealdex-inference" };
@@ -98,7 +97,7 @@ class InferenceThread {
     this.#next();
   }
 
-  /** Fails everything in progress; a later request starts another worker. */
+  /** Fails all pending tasks; a later request starts another worker. */
   #end(reason: string): void {
     const jobs = [
       ...(this.#running ? [this.#running] : []),
@@ -108,12 +107,15 @@ class InferenceThread {
     this.#running = undefined;
     this.#worker = undefined;
     for (const job of jobs) {
-      job.reject(new InferenceError({ stage: "run", message: `the thread for inference: ${reason}` }));
+      job.reject(new InferenceError({ stage: "run", message: `inference thread: ${reason}` }));
     }
   }
 }
 
-/** Next to what packages are looked for: this module, and the program, since a bundler may have put the build's path in place of the module's. */
+/**
+ * Packages are resolved next to this module and next to the program, since a bundler may have
+ * replaced the module's path by that of the build.
+ */
 function packagePlaces(): readonly string[] {
   return [ownPlace(), process.argv[1]].filter((place) => place !== undefined);
 }
@@ -125,7 +127,7 @@ export function inferenceThread(): InferenceThread {
   return shared;
 }
 
-/** Says that one more user may send requests. Call the result once, when it no longer does. */
+/** Registers a user. Call the result once when the thread is no longer needed. */
 export function useInferenceThread(): () => Promise<void> {
   users++;
   return async () => {

@@ -1,7 +1,8 @@
 /**
- * What a thread for inference runs: it loads models through transformers.js, whichever of its packages is installed, and
- * answers one request at a time. Names with underscores are transformers.js's. The thread gets this module as a text, so that
- * bundles need no further file; it may import nothing but Node's modules and types.
+ * Source of the inference thread: loads models through whichever transformers.js package is
+ * installed, and handles one request at a time. Names with underscores belong to transformers.js.
+ * The thread gets this module as text, so that bundles need no other file; it may import only
+ * Node's modules and types.
  */
 
 import { createRequire } from "node:module";
@@ -61,10 +62,10 @@ interface Transformers {
   };
 }
 
-/** What embeds texts and what embeds images, in one space, by the type of a model. */
+/** The text and image classes of dual encoders, by model type. */
 const dualEncoders = new Map([
   ["clip", { text: "CLIPTextModelWithProjection", vision: "CLIPVisionModelWithProjection", padding: true }],
-  // Trained on texts of one length.
+  // Trained on texts of a fixed length.
   ["siglip", { text: "SiglipTextModel", vision: "SiglipVisionModel", padding: "max_length" }],
 ] as const);
 
@@ -144,14 +145,14 @@ async function embed(
   );
   const { tokenizer } = extractor;
   const limit = Math.min(tokensMax ?? Infinity, tokenizer.model_max_length);
-  // A getter in some versions of transformers.js.
+  // Some versions of transformers.js define it as a getter.
   Object.defineProperty(tokenizer, "model_max_length", { value: limit, configurable: true });
   return toResult(await extractor(texts, { pooling, normalize: true }));
 }
 
 async function embedImage(source: ModelSource, image: ImageSource): Promise<InferenceResult> {
   const dual = await dualEncoderOf(source);
-  if (dual === undefined) throw new Failure("image", "expected a text, since it embeds no images");
+  if (dual === undefined) throw new Failure("image", "this model embeds no images");
   const { decoder, processor, model } = await load("vision", source, async (library, options) => ({
     decoder: library.RawImage,
     processor: await library.AutoProcessor.from_pretrained(source.id, options),
@@ -171,7 +172,7 @@ async function decode(decoder: Transformers["RawImage"], image: ImageSource): Pr
 
 function toRgb(decoder: Transformers["RawImage"], { data, width, height, channels }: Pixels): RawImage {
   if (channels !== 2) return new decoder(data, width, height, channels).rgb();
-  // Grey and alpha, which transformers.js does not convert.
+  // transformers.js does not convert gray with alpha.
   const grey = Uint8Array.from({ length: width * height }, (_, i) => data[2 * i]);
   return new decoder(grey, width, height, 1).rgb();
 }
@@ -183,7 +184,7 @@ async function dualEncoderOf(source: ModelSource) {
   return dualEncoders.get(config.model_type as "clip" | "siglip");
 }
 
-/** What `read` gives for this source, read once; a failure is forgotten. */
+/** Caches the result of `read` per source; a failure is not cached. */
 function load<T>(
   what: string,
   source: ModelSource,
@@ -208,7 +209,7 @@ async function readModel<T>(
   env.localModelPath = source.localFolder;
   env.allowRemoteModels = !source.offline;
   const isQuantized = source.precision === "q8";
-  // Version 2 knows `quantized`, later ones `dtype`.
+  // Version 2 has `quantized`, later ones `dtype`.
   const weights = env.version.startsWith("2.") ? { quantized: isQuantized } : { dtype: source.precision };
   const options = {
     ...weights,
@@ -247,26 +248,29 @@ async function importTransformers(): Promise<Transformers> {
   throw new Failure("package", `neither ${packages.join(" nor ")} is installed`);
 }
 
-/** The main file of a package. This script has no place of its own from which `import` could resolve a name. */
+/**
+ * Finds the main file of a package. This script has no location from which `import` could resolve a
+ * name.
+ */
 function findPackage(name: string): string | undefined {
   const { places } = workerData as { readonly places: readonly string[] };
   for (const place of places) {
     try {
       return createRequire(place).resolve(name);
     } catch {
-      // Not next to this one.
+      // Not installed next to this path.
     }
   }
   return undefined;
 }
 
-/** The first dimension counts rows; all others are one row. */
+/** The first dimension counts rows; the others form one row. */
 function toResult({ data, dims }: Tensor): InferenceResult {
   const values = Float32Array.from(data);
   return { values, width: dims[0] === 0 ? 0 : values.length / dims[0] };
 }
 
-/** The embeddings that a dual encoder gives, each of Euclidean norm 1. Exports name them differently. */
+/** The embeddings of a dual encoder with norm 1. Exports differ in their names. */
 function unitRows(outputs: Readonly<Record<string, Tensor>>): InferenceResult {
   const { text_embeds, image_embeds, pooler_output } = outputs;
   const { values, width } = toResult(text_embeds ?? image_embeds ?? pooler_output);

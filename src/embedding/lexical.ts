@@ -33,7 +33,10 @@ const gramBasis = 0x2f0b4c47;
 const wordStart = 0x3c;
 const wordEnd = 0x3e;
 
-/** English words that say little of what a text is about: function words, and the phrases of requests and reports. */
+/**
+ * English words that say little about a text's subject: function words, and phrases of requests and
+ * reports.
+ */
 const commonWords = new Set(
   `
   a able about above according across actual actually add added after again against all along already also
@@ -64,7 +67,7 @@ const commonWords = new Set(
 );
 const commonLengthMax = 12;
 
-/** Sums by hash, in the order of first occurrence: an open-addressing table that is at most half full. */
+/** Sums per hash in the order of first occurrence: an open-addressing table, at most half full. */
 class FeatureSums {
   size = 0;
   hashes = new Uint32Array(1024);
@@ -110,10 +113,10 @@ class FeatureSums {
   }
 }
 
-/** Of a text that takes no pause: the table outlives it, so that a short text costs no allocation of one. */
+/** Reused for texts without pauses, so that a short text allocates no table. */
 const textFeatures = new FeatureSums();
 
-/** The vector of `text`: `dimension` components of Euclidean norm 1, or all 0 if there are no words. */
+/** Returns `dimension` components of norm 1, or all 0 if there are no words. */
 export function lexicalVector(text: string, dimension: number): Float32Array {
   const work = lexicalVectorInPieces(text, dimension);
   for (;;) {
@@ -122,10 +125,10 @@ export function lexicalVector(text: string, dimension: number): Float32Array {
   }
 }
 
-/** Characters between two pauses: some milliseconds. A shorter text takes none. */
+/** Characters per piece, which take some milliseconds. Shorter texts take no pause. */
 const charactersTogether = 32_768;
 
-/** As `lexicalVector`, with a pause every few milliseconds. */
+/** Like `lexicalVector`, with a pause every few milliseconds. */
 export function* lexicalVectorInPieces(text: string, dimension: number): Generator<void, Float32Array> {
   const isShort = text.length * expansionMax <= charactersTogether;
   const features = isShort ? textFeatures : new FeatureSums();
@@ -149,15 +152,15 @@ export function* lexicalVectorInPieces(text: string, dimension: number): Generat
   return vector;
 }
 
-/** By which NFKC lengthens a text at most: U+FDFA has 18 characters. */
+/** The largest factor by which NFKC lengthens a text: U+FDFA becomes 18 characters. */
 const expansionMax = 18;
-/** To order a run of marks, as NFKC does, takes a time that grows with its square. */
+/** NFKC orders a run of marks in time that grows with the square of its length. */
 const moreMarks = /(?<!\p{M})(\p{M}{30})\p{M}+/gu;
 
 const ascii = /^[\0-\x7f]*$/;
 
 function normalized(text: string): string {
-  // NFKC leaves it as it is.
+  // NFKC does not change ASCII.
   if (ascii.test(text)) return text;
   return text.replace(moreMarks, "$1").normalize("NFKC");
 }
@@ -176,11 +179,11 @@ function* normalizedInPieces(text: string): Generator<void, string> {
   return normal;
 }
 
-/** Whether NFKC is the same before and after this position if the text is cut there: nothing composes across it. */
+/** Whether the text may be cut here for NFKC: nothing composes across this position. */
 function isApart(text: string, at: number): boolean {
   const code = text.codePointAt(at) as number;
   const next = String.fromCodePoint(code);
-  // A surrogate here is the second half of a character, or alone.
+  // A low surrogate is the second half of a character, or alone.
   if (code >= 0xdc00 && code <= 0xdfff) return false;
   if (/^\p{M}/u.test(next.normalize("NFKD"))) return false;
   const before = text.slice(Math.max(0, at - 2), at);
@@ -221,7 +224,7 @@ function addWord(text: string, start: number, end: number, features: FeatureSums
   features.add(hashOf(text, start, Math.min(end, start + stemLength), stemBasis), weight);
   const grams = length + 3 - gramLength;
   const weightOfGram = (weight * gramWeight) / Math.sqrt(grams);
-  // A window of 4 characters moves over `<word>`.
+  // A window of 4 characters over `<word>`.
   let [a, b, c] = [wordStart, text.charCodeAt(start), text.charCodeAt(start + 1)];
   for (let at = start + 2; at <= end; at++) {
     const d = at < end ? text.charCodeAt(at) : wordEnd;
@@ -235,7 +238,7 @@ function addWord(text: string, start: number, end: number, features: FeatureSums
   }
 }
 
-/** As `addWord`, with pauses. No common word is long. */
+/** Like `addWord`, with pauses. No common word is this long. */
 function* addLongWord(word: string, features: FeatureSums): Generator<void, void> {
   features.add(hashOf(word, 0, stemLength, stemBasis), 1);
   const marked = `${String.fromCharCode(wordStart)}${word}${String.fromCharCode(wordEnd)}`;
@@ -263,7 +266,7 @@ const letter = 2;
 const mark = 3;
 const ideograph = 4;
 
-/** The kinds of the first 65,536 code points, 0 if not asked for yet. */
+/** Kinds of the first 65,536 code points; 0 is unknown. */
 const kinds = new Uint8Array(0x10000);
 
 function kindOf(code: number): number {
@@ -283,14 +286,14 @@ function widthOf(code: number): number {
   return code > 0xffff ? 2 : 1;
 }
 
-/** FNV-1a over UTF-16 code units, finished. */
+/** FNV-1a over UTF-16 code units, finalized. */
 function hashOf(text: string, start: number, end: number, basis: number): number {
   let hash = basis;
   for (let i = start; i < end; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
   return finish(hash);
 }
 
-/** MurmurHash3's finaliser: every bit of the result depends on every bit of `hash`. */
+/** MurmurHash3's finalizer: every bit of the result depends on every bit of `hash`. */
 function finish(hash: number): number {
   let h = hash ^ (hash >>> 16);
   h = Math.imul(h, 0x85ebca6b);

@@ -1,4 +1,4 @@
-/** The models of one client: each is found by its name and loaded once. */
+/** The models of one client; each is loaded once. */
 
 import { SealdexError } from "../errors.js";
 import { builtInEmbedder, builtInNames, modelName } from "./built-in.js";
@@ -15,27 +15,30 @@ export class Models {
   readonly #byName = new Map<string, TransformersModel>();
   readonly #release: () => Promise<void>;
 
-  /** Throws `invalid_request` for an option that it does not take. */
+  /** Throws `invalid_request` for an unknown option. */
   constructor(options: ModelOptions = {}) {
     options = takeOptions(options, modelOptions);
     this.#options = options;
     this.#release = useInferenceThread();
   }
 
-  /** The embedder that is meant. Nothing is loaded yet. Throws `invalid_request`. `where`: names the input in messages. */
+  /**
+   * Returns the embedder without loading it. Throws `invalid_request`. `where` names the input in
+   * messages.
+   */
   embedder(input: EmbeddingInput, where: string): Embedder {
     if (typeof input !== "string") return customEmbedder(input, where);
     return builtInEmbedder(modelName(input)) ?? this.#named(input, where);
   }
 
-  /** The reranker that is meant. Nothing is loaded yet. Throws `invalid_request`. */
+  /** Returns the reranker without loading it. Throws `invalid_request`. */
   reranker(input: RerankInput): Reranker {
     if (typeof input !== "string") return customReranker(input);
     const model = this.#named(input, "rerank");
     return (query, documents, signal) => model.score(query, documents, signal);
   }
 
-  /** Does not wait for work in progress. */
+  /** Does not wait for running requests. */
   close(): Promise<void> {
     this.#byName.clear();
     return this.#release();
@@ -59,7 +62,9 @@ export class Models {
   }
 }
 
-/** A name, an owner and a name, or a path; nothing of `sealdex/`, whose models are all built in. */
+/**
+ * Whether it may be a name, an owner and a name, or a path. All models of `sealdex/` are built in.
+ */
 function mayBeModel(name: string): boolean {
   return /^[\w.@\\/:-][\w.@\\/: -]{0,499}$/.test(name) && !name.startsWith("sealdex/") && /\w/.test(name);
 }

@@ -1,23 +1,23 @@
-/** Vectors of the queries that were asked last: the same question is embedded once. */
+/** Caches the vectors of recent queries. */
 
 import { memoize } from "../memoize.js";
 import type { EmbeddedVector } from "./embedder.js";
 
 const queriesMax = 256;
-/** Of their vectors, 8 per component. A process may have many indexes open. */
+/** 8 bytes per component. Small, since a process may have many indexes open. */
 const bytesMax = 2 * 1024 * 1024;
-/** Longer queries are rare, and are not kept. */
+/** Longer queries are rare and not cached. */
 const charactersMax = 2000;
 
 export class QueryCache {
   readonly #kept = new Map<string, Promise<EmbeddedVector>>();
   #max = queriesMax;
 
-  /** What `embed` gave for this text, if it is among the last ones; a failure is forgotten. */
+  /** Returns the cached vector of this text, or calls `embed`. A failure is not cached. */
   get(text: string, embed: () => Promise<EmbeddedVector>): Promise<EmbeddedVector> {
     if (text.length > charactersMax) return embed();
     const found = memoize(this.#kept, text, () => this.#measured(embed));
-    // Put back at the end: the order of a Map is the order of insertion.
+    // Moves the entry to the end: a Map keeps the order of insertion.
     this.#kept.delete(text);
     this.#kept.set(text, found);
     for (const oldest of this.#kept.keys()) {
@@ -27,7 +27,7 @@ export class QueryCache {
     return found;
   }
 
-  /** All vectors of a cache are of one model. */
+  /** All vectors of a cache come from one model. */
   async #measured(embed: () => Promise<EmbeddedVector>): Promise<EmbeddedVector> {
     const vector = await embed();
     this.#max = Math.max(1, Math.min(queriesMax, Math.floor(bytesMax / (8 * vector.length))));

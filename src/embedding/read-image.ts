@@ -1,4 +1,4 @@
-/** An image as a caller gives it to one that a model can read, and the text that is kept of it. */
+/** Reads images for models, and the text that is kept of them. */
 
 import { readFile, stat } from "node:fs/promises";
 import { SealdexError } from "../errors.js";
@@ -6,7 +6,7 @@ import { base64OfUrl, type Image, isPixelData, type Keep, type Pixels } from "./
 import { checkImageBytes, checkImageFile, checkImageSize } from "./image-file.js";
 import { isBytes } from "../value-kinds.js";
 
-/** The bytes of a file, of a known format and size, or pixels. */
+/** The bytes of a file of a known format and size, or pixels. */
 export type ImageSource = Buffer | Pixels;
 
 /** Throws `invalid_request`. `where`: names the image in messages. */
@@ -20,17 +20,17 @@ export async function readImage(image: Image, where: string): Promise<ImageSourc
   return checkedPixels(image, where);
 }
 
-/** The image of a text for which `isImageUrl` holds. */
+/** Decodes a text for which `isImageUrl` holds. */
 export function readImageUrl(url: string, where: string): ImageSource {
   return checkedFile(decodeBase64(base64OfUrl(url), where), where);
 }
 
-/** What is stored as an item's contents: the image's file as a `data:` URL, a text of the caller's, or nothing. */
+/** The stored contents of an image: its file as a `data:` URL, the caller's text, or nothing. */
 export function keptText(source: ImageSource, keep: Keep, where: string): string | undefined {
   if (keep === false) return undefined;
   if (typeof keep === "string") return keep;
   if (!Buffer.isBuffer(source)) {
-    throw refused(`${where}: expected a file in order to keep the image, got pixels`);
+    throw refused(`${where}: keep requires a file, got pixels`);
   }
   return `data:${checkImageFile(source, where).type};base64,${source.toString("base64")}`;
 }
@@ -49,7 +49,7 @@ function checkedPixels({ data, width, height, channels }: Pixels, where: string)
   return { data, width, height, channels };
 }
 
-/** `Buffer.from` passes over what is not base64, so that only the length says whether all of it was. */
+/** `Buffer.from` skips invalid characters; only the length shows whether there were any. */
 function decodeBase64(text: string, where: string): Buffer {
   const bytes = Buffer.from(text, "base64");
   const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
@@ -59,7 +59,7 @@ function decodeBase64(text: string, where: string): Buffer {
   return bytes;
 }
 
-/** Looked at before it is read: a device has no end. */
+/** Checks the file type before reading: a device has no end. */
 async function readFileOf(path: string, where: string): Promise<Buffer> {
   try {
     const file = await stat(path);
@@ -69,7 +69,7 @@ async function readFileOf(path: string, where: string): Promise<Buffer> {
   } catch (cause) {
     if (cause instanceof SealdexError) throw cause;
     const { code = "unknown" } = cause as { code?: string };
-    throw new SealdexError("invalid_request", `${where}: the image's file could not be read (${code})`, {
+    throw new SealdexError("invalid_request", `${where}: the file could not be read (${code})`, {
       cause,
     });
   }

@@ -1,24 +1,24 @@
 /**
- * What must be known about a model besides its files: where they are, how the vectors of tokens become one, and what its
- * makers put before texts. Of an unknown model the defaults hold: its name is its repository, the mean, no prefix.
+ * Known properties of models: repository, pooling, prefixes. Defaults for unknown models: the name
+ * is the repository, mean pooling, no prefix.
  */
 
 import type { Pooling } from "./embedder.js";
 
 export interface Recipe {
-  /** On the Hugging Face hub, with weights in ONNX format. */
+  /** A Hugging Face repository with ONNX weights. */
   readonly repository: string;
   readonly pooling: Pooling;
   readonly queryPrefix: string;
   readonly documentPrefix: string;
-  /** Tokens of a text that the model was trained to read; the model's own limit if it is missing. */
+  /** Tokens that the model was trained on; default: the model's own limit. */
   readonly tokensMax?: number;
 }
 
 interface Family {
   /** Matches the last part of a model's name. */
   readonly names: RegExp;
-  /** Whose copy of the repository has weights in ONNX format, if not the makers'. */
+  /** Owner of a copy with ONNX weights, if the original has none. */
   readonly owner?: string;
   readonly pooling?: Pooling;
   readonly queryPrefix?: string;
@@ -28,7 +28,7 @@ interface Family {
 
 const forRetrieval = "Represent this sentence for searching relevant passages: ";
 
-/** The first that matches counts. */
+/** The first match counts. */
 const families: readonly Family[] = [
   { names: /^all-MiniLM-L(6|12)-v\d$/, owner: "Xenova", tokensMax: 256 },
   { names: /^(all|paraphrase)-.*-v\d$/, owner: "Xenova" },
@@ -61,15 +61,18 @@ const families: readonly Family[] = [
   { names: /^jina-reranker-v1-/, owner: "jinaai" },
 ];
 
-/** Owners whose repositories have no quantised weights in ONNX format; a copy of the family's owner has. */
+/** Owners without quantized ONNX weights; the family's owner has a copy. */
 const withoutOnnx = /^(sentence-transformers|BAAI|intfloat|thenlper|cross-encoder|openai|google|jinaai)\//;
 
-/** Whether two names are of one model, as far as names say it: a short name and a full one may be. */
+/** Whether two names may mean the same model, for example a short name and a full one. */
 export function isSameModel(a: string, b: string): boolean {
   return recipeOf(a).repository === recipeOf(b).repository;
 }
 
-/** The recipe of a model's name: short (`all-MiniLM-L6-v2`), full (`Xenova/all-MiniLM-L6-v2`), or the path of a folder. */
+/**
+ * The recipe for a short name (`all-MiniLM-L6-v2`), a full one (`Xenova/all-MiniLM-L6-v2`), or the
+ * path of a folder.
+ */
 export function recipeOf(name: string): Recipe {
   const short = name.split(/[\\/]/).at(-1) ?? name;
   const { owner, names: _, ...own } = families.find(({ names }) => names.test(short)) ?? { names: /$/ };

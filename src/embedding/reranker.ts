@@ -1,18 +1,18 @@
 /**
- * What scores documents against a query: a cross-encoder by name, which reads both at once and so judges better than the
- * distance of two vectors, a LangChain document compressor, or a function.
+ * Scores documents against a query: by a named cross-encoder, which reads both at once and is more
+ * precise than the distance of two vectors, a LangChain document compressor, or a function.
  */
 
 import { SealdexError } from "../errors.js";
 
-/** One score per document, in order; larger is better. `signal`: of the call that wants them. */
+/** One score per document, in order; larger is better. `signal` belongs to the calling query. */
 export type Reranker = (
   query: string,
   documents: string[],
   signal?: AbortSignal,
 ) => Promise<readonly number[]> | readonly number[];
 
-/** LangChain's `BaseDocumentCompressor`, by structure. Documents that it leaves out are left out. */
+/** LangChain's `BaseDocumentCompressor`, by structure. Documents that it drops are dropped. */
 export interface DocumentCompressor {
   compressDocuments(
     documents: { pageContent: string; metadata: Record<string, unknown> }[],
@@ -22,10 +22,13 @@ export interface DocumentCompressor {
   >;
 }
 
-/** The name of a cross-encoder, such as `ms-marco-MiniLM-L-6-v2`, a document compressor, or a function. */
+/**
+ * The name of a cross-encoder, for example `ms-marco-MiniLM-L-6-v2`, a document compressor, or a
+ * function.
+ */
 export type RerankInput = string | DocumentCompressor | Reranker;
 
-/** The best `count` documents by score, best first, each with its position among those given. */
+/** The `count` best documents, best first, with their positions in the input. */
 export async function rankBest(
   reranker: Reranker,
   query: string,
@@ -47,7 +50,7 @@ export async function rankBest(
     .slice(0, count);
 }
 
-/** A caller's own. Throws `invalid_request` if it is neither. */
+/** Throws `invalid_request` for anything but a compressor or a function. */
 export function customReranker(input: Exclude<RerankInput, string>): Reranker {
   if (typeof input === "function") return input;
   if (typeof input?.compressDocuments === "function") return (query, texts) => compress(input, query, texts);
@@ -57,7 +60,10 @@ export function customReranker(input: Exclude<RerankInput, string>): Reranker {
   );
 }
 
-/** Compressors score in the metadata, if at all; else their order counts. What is left out scores -Infinity. */
+/**
+ * Uses scores in the metadata if there are any, otherwise the order. Dropped documents score
+ * -Infinity.
+ */
 async function compress(compressor: DocumentCompressor, query: string, texts: string[]): Promise<number[]> {
   const documents = texts.map((pageContent, position) => ({ pageContent, metadata: { position } }));
   const kept = await compressor.compressDocuments(documents, query);
@@ -70,7 +76,7 @@ async function compress(compressor: DocumentCompressor, query: string, texts: st
   return scores;
 }
 
-/** Not NaN; -Infinity leaves the document out. */
+/** NaN is invalid; -Infinity drops the document. */
 function isScore(score: unknown): boolean {
   return typeof score === "number" && !Number.isNaN(score);
 }

@@ -1,15 +1,15 @@
 /**
- * Text to vector by meaning and by wording: the 256 components of the package `sealdex-model`, then a lexical vector of
- * the other components. Both have norm 1 and count the same; what only one of them knows decides alone.
+ * Vectors of meaning and wording: 256 components of the package `sealdex-model`, then a lexical
+ * vector. Both parts have norm 1 and the same weight; if one part is zero, the other decides.
  */
 
 import { checkPeer, peerFailure } from "../peer-package.js";
 import { lexicalVectorInPieces } from "./lexical.js";
 
-/** Components that `sealdex-model` fills. */
+/** Components of `sealdex-model`. */
 export const meaningDimension = 256;
 
-/** The vector of a text: `dimension` components of Euclidean norm 1, or all 0 if the text has no words; with pauses. */
+/** Computes `dimension` components of norm 1, or all 0 for a text without words; with pauses. */
 export type TextVector = (text: string, dimension: number) => Generator<void, Float32Array>;
 
 /** Throws `not_supported` if `sealdex-model` is not installed. */

@@ -1,4 +1,4 @@
-/** A model that runs through transformers.js, by its name: found, loaded when first used, and asked in batches. */
+/** A model that runs through transformers.js: loaded at first use, called in batches. */
 
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
@@ -13,11 +13,11 @@ import type { ModelOptions } from "./model-options.js";
 import { type ImageSource, readImageUrl } from "./read-image.js";
 import { type Recipe, recipeOf } from "./recipe.js";
 
-/** A batch of texts ends with the text that reaches one of these. */
+/** A batch of texts ends with the text that reaches one of these limits. */
 const batchTexts = 32;
 const batchCharacters = 16_000;
 
-/** Cross-encoders read some 512 tokens: nothing beyond these is worth tokenizing. */
+/** Cross-encoders read some 512 tokens; tokenizing more is useless. */
 const scoredCharactersMax = 16_000;
 
 export class TransformersModel implements Embedder {
@@ -25,14 +25,17 @@ export class TransformersModel implements Embedder {
   readonly #recipe: Recipe;
   readonly #source: ModelSource;
   readonly #options: ModelOptions;
-  /** By kind of task: texts and images may need different files. */
+  /** By kind of task, since texts and images may need different files. */
   readonly #loading = new Map<InferenceTask["kind"], Promise<void>>();
   readonly #loaded = new Set<InferenceTask["kind"]>();
-  /** Failures to load that no call has been told of. */
+  /** Loading failures that no call has reported yet. */
   readonly #failures = new Map<InferenceTask["kind"], unknown>();
   #progress = "";
 
-  /** `name`: short or full, with `@` and a revision if need be, or the path of a folder. Nothing is read yet. */
+  /**
+   * `name`: short or full, optionally with `@` and a revision, or the path of a folder. Loads
+   * nothing yet.
+   */
   constructor(name: string, options: ModelOptions) {
     const [, path, revision] = /^(.+?)(?:@([^@/\\]+))?$/.exec(name) ?? [];
     this.#name = name;
@@ -46,7 +49,7 @@ export class TransformersModel implements Embedder {
     };
   }
 
-  /** To a model that embeds images, a text that is an image's `data:` URL is that image. */
+  /** If the model embeds images, a text that is an image's `data:` URL is embedded as the image. */
   async embedDocuments(texts: string[]): Promise<readonly EmbeddedVector[]> {
     const checked = texts.map((text, i) => checkedText(text, `texts[${i}]`));
     const urls = (await this.#takesUrls(checked)) ? checked.filter(isImageUrl) : [];
@@ -65,10 +68,10 @@ export class TransformersModel implements Embedder {
     return vector;
   }
 
-  /** Throws `invalid_request` if the model embeds texts alone, or an image cannot be decoded. */
+  /** Throws `invalid_request` for a text-only model or an image that cannot be decoded. */
   async embedImage(images: ImageSource[]): Promise<readonly EmbeddedVector[]> {
     const vectors: Float32Array[] = [];
-    // One at a time: an image is as much work as many texts, and its pixels take memory.
+    // One at a time: an image takes as much work as many texts, and its pixels take memory.
     for (const image of images) {
       vectors.push(...rowsOf(await this.run({ kind: "image", image }, images.length === 1)));
     }
@@ -94,14 +97,14 @@ export class TransformersModel implements Embedder {
     return vectors;
   }
 
-  /** Of a cross-encoder: one score per document, from 0 to 1. Stops after a batch once the signal says so. */
+  /** Scores documents with a cross-encoder, from 0 to 1. Checks the signal after each batch. */
   async score(query: string, documents: readonly string[], signal?: AbortSignal): Promise<number[]> {
     const scores: number[] = [];
     for (const batch of batchesByLength(documents)) {
       signal?.throwIfAborted();
       const texts = batch.map((i) => documents[i].slice(0, scoredCharactersMax));
       const { values, width } = await this.run({ kind: "score", query, documents: texts }, true);
-      // One output says how well both belong together; of two the last one does.
+      // A single output is the logit of relevance; of two, the last one.
       batch.forEach((i, at) => (scores[i] = 1 / (1 + Math.exp(-values[at * width + width - 1]))));
     }
     return scores;
@@ -113,13 +116,13 @@ export class TransformersModel implements Embedder {
     return rowsOf(await this.run({ kind: "embed", texts, pooling, ...limit }, urgent));
   }
 
-  /** `urgent`: goes before requests of which many wait. */
+  /** `urgent` requests run before batches. */
   async run(task: InferenceTask, urgent: boolean): Promise<InferenceResult> {
     if (!this.#loaded.has(task.kind)) await this.#load(task);
     return this.#request(task, urgent);
   }
 
-  /** The first request loads the model; what comes meanwhile waits for it, or is told to come again. */
+  /** The first request loads the model; others wait, or reject with `model_loading`. */
   async #load(task: InferenceTask): Promise<void> {
     const { kind } = task;
     if (this.#failures.has(kind)) {
@@ -157,14 +160,14 @@ export class TransformersModel implements Embedder {
       case "package":
         return new SealdexError(
           "not_supported",
-          `${model}: expected @huggingface/transformers or @xenova/transformers to be installed and to load: ` +
+          `${model}: requires the package @huggingface/transformers (or @xenova/transformers): ` +
             `npm install @huggingface/transformers (${cause.message})`,
           { cause },
         );
       case "model":
         return new SealdexError(
           isAbsent ? "invalid_request" : "model_unavailable",
-          `${model}: ${isAbsent ? "there is no such model in" : "it could not be loaded from"} ${this.#places()}`,
+          `${model}: ${isAbsent ? "no such model in" : "could not be loaded from"} ${this.#places()}`,
           { cause },
         );
       case "image":
@@ -174,7 +177,7 @@ export class TransformersModel implements Embedder {
     }
   }
 
-  /** Without paths: a service shows messages to its clients. The cause has them. */
+  /** Without paths, since services show messages to their clients. The cause has them. */
   #places(): string {
     const { localFolder, offline } = this.#source;
     const local = localFolder === "" ? [] : ["the local folder"];
@@ -182,7 +185,7 @@ export class TransformersModel implements Embedder {
   }
 }
 
-/** The local folder that has the model, if there is one; else the hub's repository. */
+/** The local folder of the model if it exists, otherwise the hub's repository. */
 function findFiles(
   path: string,
   repository: string,
@@ -198,7 +201,7 @@ function findFiles(
   return { id: id ?? repository, localFolder: folder, offline: offline || id !== undefined };
 }
 
-/** Whether a name is the path of a folder, and not a name on the hub. */
+/** Whether a name is a folder's path. */
 export function isFolderPath(name: string): boolean {
   return /^\.{1,2}[\\/]/.test(name) || isAbsolute(name);
 }
@@ -207,7 +210,9 @@ function defaultCacheFolder(): string {
   return join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "sealdex", "models");
 }
 
-/** The positions of the texts, longest first, in batches: texts of one length need no padding. */
+/**
+ * Positions of the texts in batches, longest first: texts of similar length need little padding.
+ */
 function batchesByLength(texts: readonly string[]): number[][] {
   const order = [...texts.keys()].sort((a, b) => texts[b].length - texts[a].length);
   const batches: number[][] = [];
@@ -225,7 +230,7 @@ function batchesByLength(texts: readonly string[]): number[][] {
   return batches;
 }
 
-/** A task that loads what `task` needs and computes hardly anything. */
+/** A minimal task that loads the files for `task`. */
 function smallest(task: InferenceTask): InferenceTask {
   switch (task.kind) {
     case "embed":

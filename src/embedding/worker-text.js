@@ -1,2 +1,2 @@
-// For tests, which run the sources. In the packages scripts/build.mjs puts a file of its own in this one's place.
+// For tests, which run the sources. scripts/build.mjs replaces this file in the packages.
 export { ownPlace, workerText } from "../../dist/esm/embedding/worker-text.js";

@@ -8,6 +8,7 @@ import { type CheckedQuery, nearest } from "../search/query.js";
 import { readItems, reservedAfter } from "../search/read-items.js";
 import { type FoundByText, type RankedRows, searchText } from "../search/search-text.js";
 import type { RowRef, Snapshot } from "../search/snapshot.js";
+import type { ResultSettings } from "../served-index.js";
 import { fuse, type Fusion } from "../text/fusion.js";
 import { highlights } from "../text/highlights.js";
 import { parseTextQuery, type TextQuery } from "../text/text-query.js";
@@ -47,7 +48,7 @@ export function isWordQuery(request: object): request is WordQuery {
 }
 
 /** `request`: of known options. Throws `invalid_request` or `dimension_mismatch`. */
-export function checkWordQuery(request: WordQuery): CheckedWordQuery {
+export function checkWordQuery(request: WordQuery, results: ResultSettings): CheckedWordQuery {
   const { queryText: text, queryVector: vector, queryContents: contents, queryVectors, fusion } = request;
   if (typeof text !== "string") throw invalid(`queryText: expected a string, got ${typeName(text)}`);
   if (text.length > textLengthMax) {
@@ -62,7 +63,7 @@ export function checkWordQuery(request: WordQuery): CheckedWordQuery {
   const checked = {
     text,
     fusion: checkFusion(fusion),
-    options: checkQueryOptions({ ...request, include: fields }),
+    options: checkQueryOptions({ ...request, include: fields }, results),
     includesScores: include.includes("scores"),
     includesHighlights: include.includes("highlights"),
   };
@@ -109,7 +110,8 @@ export async function answerWords(
   checked: CheckedWordQuery,
 ): Promise<ScoredMatch[]> {
   const { words } = index;
-  if (words === undefined) throw invalid("queryText: expected an index that was created with a textIndex");
+  if (words === undefined)
+    throw invalid("queryText: this index has no textIndex; create it with textIndex: true");
   const { text, meaning, options } = checked;
   const query = parseTextQuery(text, words.analyzer);
   const vector =

@@ -1,13 +1,13 @@
 /** Checks of what callers ask an embedded index for, with every default filled in. */
 
+import { checkOrder } from "../check-order.js";
 import { checkVectorShape, invalid, isArray, onlySubjectOf, typeName } from "../check-input.js";
 import { type Image, isImage, takeImage } from "../embedding/image.js";
-import { type CompiledFilter, compileFilter, type Filter } from "../filter.js";
+import { type CompiledFilter, compileFilter, type Filter, splitPath } from "../filter.js";
 import type { OrderField } from "../search/order-key.js";
 import type { CheckedQuery } from "../search/query.js";
-import type { CheckedResults } from "../search/read-items.js";
-import { refuseCursor } from "../ordered-options.js";
 import { checkRecall, type ProbingOptions } from "../probing.js";
+import type { ResultSettings } from "../served-index.js";
 import { checkDeleteFilter, checkUpdateSelection, filterOf } from "../selection.js";
 import type {
   BatchQuery,
@@ -17,7 +17,6 @@ import type {
   ListItemsOptions,
   MatchField,
   QueryOptions,
-  ResultOptions,
   SingleQuery,
   TextQuery,
   TrainOptions,
@@ -46,20 +45,21 @@ export type QuerySubject =
   | { readonly contents: string | Image };
 
 /** `request`: of known options. Throws `invalid_request`, or `dimension_mismatch` for a vector whose length no index has. */
-export function checkQuery(request: QueryRequest): { subject: QuerySubject; checked: CheckedQuery } {
+export function checkQuery(
+  request: QueryRequest,
+  results: ResultSettings,
+): { subject: QuerySubject; checked: CheckedQuery } {
   if ("fusion" in request && request.fusion !== undefined) {
     throw invalid("fusion: expected a query with queryText, got one without");
   }
-  return { subject: subjectOf(request), checked: checkQueryOptions(request) };
+  return { subject: subjectOf(request), checked: checkQueryOptions(request, results) };
 }
 
 /** What queries of all kinds share. */
-export function checkQueryOptions(request: QueryOptions): CheckedQuery {
+export function checkQueryOptions(request: QueryOptions, results: ResultSettings): CheckedQuery {
   const { topK = 100, include, signal } = request;
   checkInteger(topK, 0, topKMax, "topK");
-  refuseCursor(request);
   const { nProbes, greedy, recall } = checkProbing(request);
-  const { reserveBytes, rawMetadata } = checkResults(request);
   // Field by field: spreading takes as long as all of these checks.
   return {
     topK,
@@ -69,8 +69,8 @@ export function checkQueryOptions(request: QueryOptions): CheckedQuery {
     include: include === undefined ? distanceAlone : checkInclude(include, matchFields),
     filter: compiledFilter(filterOf(request, "query")),
     signal,
-    reserveBytes,
-    rawMetadata,
+    reserveBytes: results.reserveBytes,
+    rawMetadata: results.rawMetadata,
   };
 }
 
@@ -118,7 +118,7 @@ export function takeContents(contents: string | Image): string | Image {
 /** The text of a query that is to be reranked. Throws `invalid_request` if it is no query by a text. */
 export function checkRanked(subject: QuerySubject): string {
   if ("contents" in subject && typeof subject.contents === "string") return subject.contents;
-  throw invalid("rerank: expected a query by queryContents that are a text");
+  throw invalid("rerank: requires queryContents to be a string");
 }
 
 function checkInclude<F extends string>(include: readonly F[], allowed: readonly F[]): ReadonlySet<F> {
@@ -132,31 +132,19 @@ function checkInclude<F extends string>(include: readonly F[], allowed: readonly
   return new Set(include);
 }
 
-/** What the results may take, and their form. */
-export function checkResults({ reserveBytes, rawMetadata = false }: ResultOptions): CheckedResults {
-  if (reserveBytes !== undefined && typeof reserveBytes !== "function") {
-    throw invalid(`reserveBytes: expected a function, got ${typeName(reserveBytes)}`);
-  }
-  if (typeof rawMetadata !== "boolean") {
-    throw invalid(`rawMetadata: expected a boolean, got ${typeName(rawMetadata)}`);
-  }
-  return { rawMetadata, ...(reserveBytes && { reserveBytes }) };
-}
-
 /** The fields of items to return, and how. */
 export interface CheckedFields {
   readonly include: ReadonlySet<ItemField>;
   /** Whether the caller named the fields: then vectors must be there. */
   readonly isIncludeGiven: boolean;
-  readonly results: CheckedResults;
+  readonly results: ResultSettings;
 }
 
-export function checkFields(options: GetOptions): CheckedFields {
-  const { include } = options;
+export function checkFields({ include }: GetOptions, results: ResultSettings): CheckedFields {
   return {
     include: checkInclude(include ?? defaultItemFields, allItemFields),
     isIncludeGiven: include !== undefined,
-    results: checkResults(options),
+    results,
   };
 }
 
@@ -169,12 +157,11 @@ export interface CheckedListing extends CheckedFields {
   readonly signal?: AbortSignal | undefined;
 }
 
-export function checkListIds(options: ListIdsOptions): CheckedListIds {
+export function checkListIds(options: ListIdsOptions, { reserveBytes }: ResultSettings): CheckedListIds {
   const { limit = Number.MAX_SAFE_INTEGER, after, signal } = options;
   checkInteger(limit, 0, Number.MAX_SAFE_INTEGER, "limit");
   if (after !== undefined) checkIdText(after, "after");
   const filter = compiledFilter(options.filter);
-  const { reserveBytes } = checkResults(options);
   return { limit, after, filter, signal, reserveBytes };
 }
 
@@ -183,7 +170,8 @@ const pageItems = 1000;
 
 /** `limit`: under either of its names. */
 export function checkListing(
-  options: ListItemsOptions,
+  options: Omit<ListItemsOptions, "orderBy">,
+  results: ResultSettings,
   limit: number = pageItems,
   limitName = "limit",
 ): CheckedListing {
@@ -195,8 +183,24 @@ export function checkListing(
     limit,
     after,
     signal,
-    ...checkFields(options),
+    ...checkFields(options, results),
   };
+}
+
+export function checkPage(options: ListItemsOptions, results: ResultSettings): CheckedListing {
+  const { cursor, after, orderBy } = options;
+  if (cursor !== undefined && after !== undefined) {
+    throw invalid("listItems: expected either cursor or after, got both");
+  }
+  const listing = checkListing(options, results, options.limit);
+  if (orderBy === undefined) return listing;
+  if (after !== undefined)
+    throw invalid("after: cannot be combined with orderBy; use the cursor of the previous page");
+  const order = checkOrder(orderBy).map(([field, direction]) => ({
+    path: splitPath(field, "orderBy"),
+    isAscending: direction === "asc",
+  }));
+  return { ...listing, order };
 }
 
 export function checkUpsert({ deleteFilter, within, skipUnchanged = false, signal }: UpsertOptions) {

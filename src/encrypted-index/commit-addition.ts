@@ -3,7 +3,6 @@
 import { areCommittable, type Manifest, namesNamespace, nextSequence } from "../commit/manifest.js";
 import { canBeWritten, type Namespace } from "../commit/namespaces.js";
 import type { StoredSegment } from "../commit/replace-segments.js";
-import { noteCommit } from "./compact.js";
 import type { OpenIndex } from "./open-index.js";
 
 /** What a change adds to the newest manifest. The segments have no item in common; none: there is nothing to change. */
@@ -31,19 +30,14 @@ export async function commitAddition(
   fits: (latest: Manifest) => boolean,
   { signal, turn }: AdditionOptions,
 ): Promise<Manifest | null> {
-  let before = index.log.known;
   const committed = await index.log.commit((latest) => {
-    before = latest;
     if (signal?.aborted || !fits(latest) || !areCommittable(latest, segments)) return null;
     if (!segments.every((segment) => isWritten(latest, segment, namespace))) return null;
     const sequence = nextSequence(latest);
     const added = segments.map((segment) => ({ ...segment, sequence }));
     return { ...latest, ...(dimension && { dimension }), segments: [...latest.segments, ...added] };
   }, turn);
-  if (committed !== null) {
-    if (before !== undefined) noteCommit(index, before, committed);
-    return committed;
-  }
+  if (committed !== null) return committed;
   await index.store.delete(segments.map(({ name }) => name));
   signal?.throwIfAborted();
   return null;

@@ -12,14 +12,14 @@ import { takeTurns } from "./take-turns.js";
 
 /**
  * Commits what `prepare` makes of the newest snapshot, if the index still has the same items then; otherwise asks for it again.
- * Returns the manifest with the change, or null if there was none to make. What `prepare` stored for nothing is deleted.
+ * What `prepare` stored for nothing is deleted.
  */
 export async function commitAsOf(
   index: OpenIndex,
   signal: AbortSignal | undefined,
   prepare: (snapshot: Snapshot) => Promise<Addition>,
-): Promise<Manifest | null> {
-  const committed = await takeTurns(index, async (turn) => {
+): Promise<void> {
+  await takeTurns(index, async (turn) => {
     const { manifest, ...addition } = await index.snapshots.readNewest(async (snapshot) => ({
       manifest: snapshot.manifest,
       ...(await prepare(snapshot)),
@@ -33,7 +33,6 @@ export async function commitAsOf(
       areGrouped(segments, latest);
     return commitAddition(index, addition, fits, { signal, turn });
   });
-  return committed === "nothing" ? null : committed;
 }
 
 /** The manifest with the segments alone that the snapshots of `index` have. */

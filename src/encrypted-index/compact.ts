@@ -1,21 +1,21 @@
 /**
  * Compaction: merges segments, without rows that were deleted or replaced. Writers merge small segments before they write, a
- * bounded amount each, so a burst of writes pays for the segments that it makes; see due-segments.ts. On demand, all segments
- * are merged.
+ * bounded amount each, so a burst of writes pays for the segments that it makes; see due-segments.ts. Large ones are merged in the
+ * background, a block at a time. On demand, all segments are merged.
  */
 
 import { untilAborted } from "../calls.js";
-import { byNamespace, type Manifest, type SegmentRef } from "../commit/manifest.js";
+import type { Manifest, SegmentRef } from "../commit/manifest.js";
 import { SealdexError } from "../errors.js";
 import type { OpenSegment, Snapshot } from "../search/snapshot.js";
 import { batchRowsMax, type RewritePlan } from "./live-row-batches.js";
-import { dueLargeSegments, dueSegments, fanIn, mergedBytesMax } from "./due-segments.js";
+import { dueLargeOf, dueSmallOf, fanIn, mergedBytesMax } from "./due-segments.js";
 import type { OpenIndex } from "./open-index.js";
 import { type AlsoChange, commitRewrite, rewrite } from "./rewrite.js";
 import { type Attempt, takeTurns } from "./take-turns.js";
 
 /** On demand, and of large segments: as large as training makes them. */
-export const wholeSegmentBytes = 128 * 1024 * 1024;
+const wholeSegmentBytes = 128 * 1024 * 1024;
 const attemptsMax = 5;
 /** Times the runs that are due, from which on writes wait for the merge that runs. */
 const stallFactor = 4;
@@ -25,49 +25,48 @@ const stallFactor = 4;
  * not come back, any that finds twice as many. If this process merges already, the writer goes on, unless it is so far behind that writes
  * have to wait: each segment slows down queries, and with them the merge.
  */
-export async function compactIfDue(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
+export async function mergeSmallIfDue(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
+  const { log, maintenance, rewriting, snapshots } = index;
   for (;;) {
-    const manifest = await index.log.knownOrNewest();
-    const count = index.rewriting.owes("small") ? fanIn : 2 * fanIn;
-    if (!isDue(index, manifest, count)) return;
-    const { merging } = index.rewriting;
-    if (merging === undefined) break;
-    if (!isDue(index, manifest, stallFactor * fanIn)) return;
-    await untilAborted(merging, signal);
+    const segments = rewriting.mergeable((await log.knownOrNewest()).segments);
+    if (!maintenance.isMergeDue("small", segments)) break;
+    if (rewriting.merging === undefined) {
+      await rewriting.mergeSmall(async () => {
+        const merged = await snapshots.readNewest((snapshot) => mergeSmall(index, snapshot, signal));
+        if (merged === null) maintenance.noteNoMerge("small");
+      });
+      break;
+    }
+    if (dueSmallOf(segments, stallFactor * fanIn).length === 0) break;
+    await untilAborted(rewriting.merging, signal);
   }
-  await index.rewriting.merge(async () => {
-    const merged = await index.snapshots.readNewest((snapshot) => mergeDue(index, snapshot, signal));
-    return merged !== null && isDue(index, merged, fanIn);
+  signal?.throwIfAborted();
+}
+
+/** Merges large segments if they are due. Does nothing while a training or a compaction runs, which preempt it. */
+export async function mergeLarge(index: OpenIndex, signal: AbortSignal): Promise<void> {
+  await index.rewriting.mergeLarge(signal, async (preempted) => {
+    const merged = await index.snapshots.readNewest((snapshot) => mergeLargeOf(index, snapshot, preempted));
+    if (merged === null) index.maintenance.noteNoMerge("large");
   });
 }
 
-/** Notes a commit of this process, which may have made segments due. */
-export function noteCommit(index: OpenIndex, before: Manifest, committed: Manifest): void {
-  const { rewriting } = index;
-  if (!isDue(index, before, fanIn) && isDue(index, committed, fanIn)) rewriting.owe("small", true);
-  if (!isLargeDue(before, fanIn) && isLargeDue(committed, fanIn)) rewriting.owe("large", true);
-}
-
-/** Whether large segments are so many that they are to be merged. */
-export function isLargeDue(manifest: Manifest, count: number): boolean {
-  return dueLargeOf(manifest, count).length > 0;
-}
-
-/** Large segments to merge, all of one namespace; none if there are too few in each. */
-export function dueLargeOf({ segments }: Manifest, count: number): readonly SegmentRef[] {
-  return firstDue(segments, (group) => dueLargeSegments(group, count));
-}
-
-/** What is due in the first namespace in which something is. */
-function firstDue(
-  segments: readonly SegmentRef[],
-  dueIn: (group: readonly SegmentRef[]) => readonly SegmentRef[],
-): readonly SegmentRef[] {
-  for (const group of byNamespace(segments, (ref) => ref)) {
-    const found = dueIn(group);
-    if (found.length > 0) return found;
-  }
-  return [];
+async function mergeLargeOf(
+  index: OpenIndex,
+  snapshot: Snapshot,
+  signal: AbortSignal,
+): Promise<Manifest | null> {
+  const { manifest } = snapshot;
+  const refs = dueLargeOf(manifest.segments, fanIn);
+  if (refs.length === 0) return null;
+  index.rewriting.reserve(refs);
+  const names = new Set(refs.map(({ name }) => name));
+  const segments = snapshot.stored.filter(({ ref }) => names.has(ref.name));
+  const isGrouped = manifest.model !== undefined && refs.every((ref) => !isForeign(ref, manifest));
+  const order = isGrouped ? "by list" : "by segment";
+  const merged = await merge(index, { ...planFor(snapshot, wholeSegmentBytes), segments, order }, { signal });
+  if (merged === null) signal.throwIfAborted();
+  return merged;
 }
 
 /**
@@ -137,17 +136,16 @@ export function regroup(
   return merge(index, { ...planFor(snapshot, wholeSegmentBytes), segments }, options);
 }
 
-async function mergeDue(
+async function mergeSmall(
   index: OpenIndex,
   snapshot: Snapshot,
   signal: AbortSignal | undefined,
 ): Promise<Manifest | null> {
-  const names = new Set(due(index, snapshot.manifest, fanIn).map(({ name }) => name));
+  const refs = dueSmallOf(index.rewriting.mergeable(snapshot.manifest.segments), fanIn);
+  const names = new Set(refs.map(({ name }) => name));
   if (names.size === 0) return null;
   const segments = snapshot.stored.filter(({ ref }) => names.has(ref.name));
-  const merged = await merge(index, { ...planFor(snapshot, mergedBytesMax), segments }, { signal });
-  if (merged !== null) noteCommit(index, snapshot.manifest, merged);
-  return merged;
+  return merge(index, { ...planFor(snapshot, mergedBytesMax), segments }, { signal });
 }
 
 /** Of all segments of a snapshot, by the lists of its model. */
@@ -158,7 +156,7 @@ export function planFor(snapshot: Snapshot, segmentBytes: number): RewritePlan {
 }
 
 /** Returns null if other processes replaced the same segments first, or the signal aborted. */
-export async function merge(
+async function merge(
   index: OpenIndex,
   plan: RewritePlan,
   { signal, turn }: MergeOptions,
@@ -167,14 +165,6 @@ export async function merge(
   const adopt: AlsoChange = (latest, replaced) =>
     signal?.aborted || latest.model?.name !== plan.target.name ? null : replaced;
   return commitRewrite(index, replacement, [], adopt, turn);
-}
-
-function due(index: OpenIndex, { segments }: Manifest, count: number) {
-  return firstDue(index.rewriting.mergeable(segments), (group) => dueSegments(group, count));
-}
-
-function isDue(index: OpenIndex, manifest: Manifest, count: number): boolean {
-  return due(index, manifest, count).length > 0;
 }
 
 /** Whether merging all of them would gain nothing: no row is shadowed, no list is torn, none is small. */

@@ -10,6 +10,7 @@ import { rowsOf } from "../segment/row.js";
 import { vectorRows } from "../segment/row-source.js";
 import type { Metadata, Selection } from "../vector-index.js";
 import { commitAddition } from "./commit-addition.js";
+import { mergeSmallIfDue } from "./compact.js";
 import { commitAsOf } from "./commit-as-of.js";
 import { withEncoding } from "./encoding.js";
 import { fingerprintsOf } from "./fingerprints.js";
@@ -22,6 +23,7 @@ export async function deleteSelected(
   { ids, filter }: Selection,
   signal: AbortSignal | undefined,
 ): Promise<void> {
+  await mergeSmallIfDue(index, signal);
   // All items match the empty filter.
   if (ids === undefined) await deleteMatching(index, compileFilter(filter ?? {}), signal);
   else if (filter === undefined) await deleteIds(index, ids, signal);

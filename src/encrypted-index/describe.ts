@@ -10,11 +10,8 @@ import { dimensionOf, type OpenIndex } from "./open-index.js";
 const shownTopK = [1, 10, 100, 1000];
 const shownRecalls = [0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999];
 
-/** `trainingFailure`: why the last automatic training failed, if it did. */
-export async function describe(
-  index: OpenIndex,
-  trainingFailure: string | undefined,
-): Promise<IndexDescription> {
+export async function describe(index: OpenIndex): Promise<IndexDescription> {
+  const trainingFailure = index.maintenance.failure("training");
   const { config, model: identity } = index;
   const { manifest, model } = await index.snapshots.read(async (snapshot) => snapshot);
   const dimension = dimensionOf(index, manifest);

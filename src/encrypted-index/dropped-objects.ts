@@ -8,7 +8,7 @@ import type { Clock } from "../commit/clock.js";
 import type { ObjectRef } from "../commit/manifest.js";
 import { historyMs } from "../commit/retention.js";
 import type { BlobStore } from "../storage/blob-store.js";
-import type { Background } from "./background.js";
+import type { JobRunner } from "./job-runner.js";
 
 /** How soon what a reader of this process needs is looked at again. */
 export const usedPauseMs = 10_000;
@@ -19,7 +19,7 @@ export interface Retention {
   /** How long what a commit dropped is kept. */
   readonly retentionMs: number;
   readonly clock: Clock;
-  readonly background: Background;
+  readonly runner: JobRunner;
 }
 
 /** Who of this process may still read what was dropped. */
@@ -103,10 +103,10 @@ export class DroppedObjects {
   #schedule(ms: number): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    const { background, clock } = this.#retention;
-    background.startAfter(clock, ms, async () => {
+    const { runner } = this.#retention;
+    runner.after(ms, () => {
       this.#isScheduled = false;
-      await this.deleteDue();
+      runner.start(() => this.deleteDue());
     });
   }
 }

@@ -2,10 +2,10 @@
  * Which segments are merged next: size-tiered, as in log-structured merge trees (O'Neil et al., 1996). Segments that were
  * committed together, a run, are merged together. Once eight neighbouring runs are of one tier, they and the smaller ones
  * between them become one run. So a row is rewritten about once per tier above the lowest, and the number of runs grows with
- * the logarithm of what is written. Writes merge small runs; large ones are merged in the background, see compact-large.ts.
+ * the logarithm of what is written. Writes merge small runs; large ones are merged in the background, see compact.ts.
  */
 
-import type { SegmentRef } from "../commit/manifest.js";
+import { byNamespace, type SegmentRef } from "../commit/manifest.js";
 
 /** Runs of one tier that become one. */
 export const fanIn = 8;
@@ -62,6 +62,28 @@ function dueRuns(runs: readonly Run[], { lowest, highest }: Tiers, count: number
       if (equal.length >= count || counted.length >= count * (tier - lowest + 1)) return neighbours;
       start = end + 1;
     }
+  }
+  return [];
+}
+
+/** Small segments to merge, all of one namespace; none if there are too few in each. */
+export function dueSmallOf(segments: readonly SegmentRef[], count: number): readonly SegmentRef[] {
+  return firstDue(segments, (group) => dueSegments(group, count));
+}
+
+/** As `dueSmallOf`, of large segments. */
+export function dueLargeOf(segments: readonly SegmentRef[], count: number): readonly SegmentRef[] {
+  return firstDue(segments, (group) => dueLargeSegments(group, count));
+}
+
+/** What is due in the first namespace in which something is. */
+function firstDue(
+  segments: readonly SegmentRef[],
+  dueIn: (group: readonly SegmentRef[]) => readonly SegmentRef[],
+): readonly SegmentRef[] {
+  for (const group of byNamespace(segments, (ref) => ref)) {
+    const found = dueIn(group);
+    if (found.length > 0) return found;
   }
   return [];
 }

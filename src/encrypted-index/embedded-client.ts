@@ -28,9 +28,7 @@ import type {
   OpenIndexOptions,
   VectorIndex,
 } from "../vector-index.js";
-import { objectsOf, OrphanMark } from "./orphans.js";
-import { AutomaticTraining } from "./automatic-training.js";
-import { Background } from "./background.js";
+import { objectsOf, OrphanMark, OrphanSweeps } from "./orphans.js";
 import { cacheBytesDefault } from "./cache-limit.js";
 import { type Anchor, decodeAnchor } from "../commit/anchor.js";
 import { type Clock, systemClock } from "../commit/clock.js";
@@ -43,12 +41,13 @@ import { EncryptedIndex } from "./encrypted-index.js";
 import { createRecord, type OpenedRecord, openRecord } from "./index-record.js";
 import { checkIndexName, manifestName, manifestPrefix, recordName } from "../commit/object-names.js";
 import { isTurnOver, nextTurn } from "../threads/yield-to-event-loop.js";
+import { makeRoom } from "./gc.js";
+import { JobRunner } from "./job-runner.js";
 import { listNames } from "./list-names.js";
 import { Listings } from "./listings.js";
 import { listIndex, openListed } from "./open-listed.js";
-import { makeRoom } from "./gc.js";
-import { openIndex, type OpenIndex, type ClientStores } from "./open-index.js";
-import { OrphanSweeps } from "./orphan-sweeps.js";
+import { maintenanceJobs } from "./maintenance-jobs.js";
+import { type ClientResources, type ClientStores, openIndex, type OpenIndex } from "./open-index.js";
 import { findRecord, listRecords } from "./record-access.js";
 
 const storageTimeoutMsMax = 24 * 60 * 60 * 1000;
@@ -87,15 +86,8 @@ export class EmbeddedClient implements EmbeddedClientType {
   readonly #anchorStore: BlobStore | undefined;
   /** Stores that this client opened, and so closes. */
   readonly #owned: readonly BlobStore[];
-  readonly #cache: BlockCache;
-  readonly #maxStalenessMs: number;
-  readonly #retentionMs: number;
-  readonly #oblivious: boolean;
-  readonly #clock: Clock;
-  readonly #listings: Listings;
-  readonly #background = new Background();
+  readonly #resources: ClientResources;
   readonly #sweeps: OrphanSweeps;
-  readonly #training: AutomaticTraining;
   readonly #releaseThreads: () => Promise<void>;
   readonly #models: Models;
 
@@ -130,14 +122,19 @@ export class EmbeddedClient implements EmbeddedClientType {
     if (configLocation !== undefined && !isBlobStore(configLocation)) owned.add(this.#configStore);
     if (this.#anchorStore && !isBlobStore(anchorLocation)) owned.add(this.#anchorStore);
     this.#owned = [...owned];
-    this.#cache = new BlockCache(cacheBytesMax);
-    this.#maxStalenessMs = maxStalenessMs;
-    this.#retentionMs = retentionMs;
-    this.#oblivious = oblivious;
-    this.#clock = clock;
-    this.#listings = new Listings(clock);
-    this.#sweeps = new OrphanSweeps(this.#background, clock);
-    this.#training = new AutomaticTraining(automaticTraining);
+    const runner = new JobRunner(clock);
+    this.#resources = {
+      cache: new BlockCache(cacheBytesMax),
+      clock,
+      listings: new Listings(clock),
+      maxStalenessMs,
+      retentionMs,
+      oblivious,
+      runner,
+      jobsOf: (index) => maintenanceJobs(index, automaticTraining),
+      makeRoom,
+    };
+    this.#sweeps = new OrphanSweeps(runner, clock);
     this.#releaseThreads = useKernelThreads();
     this.#models = new Models(models);
   }
@@ -159,7 +156,8 @@ export class EmbeddedClient implements EmbeddedClientType {
     const text = wordsOf(options);
     const known = embedder && (await identify(embedder, nameOf(options)));
     const definition = { ...defineIndex(own, known), ...(text && { text }) };
-    const taken = () => new SealdexError("already_exists", `index "${indexName}": the name is taken`);
+    const taken = () =>
+      new SealdexError("already_exists", `index "${indexName}": the name is taken; open it with loadIndex`);
     if ((await listRecords(this.#configStore, indexName)).length > 0) throw taken();
 
     const name = recordName(indexName, 1);
@@ -189,10 +187,11 @@ export class EmbeddedClient implements EmbeddedClientType {
     const { indexName, signal } = options;
     const request = openRequest(options);
     return this.#calls.look(signal, async () => {
-      const listing = listIndex(this.stores, indexName, this.#clock);
+      const listing = listIndex(this.stores, indexName, this.clock);
       const [index, listed] = await Promise.all([this.open(request), listing]);
       const manifest = await openListed(index, listed);
-      if (index.access.isUnsettled(manifest)) this.#background.start(() => index.access.completeChange());
+      if (index.access.isUnsettled(manifest))
+        this.#resources.runner.start(() => index.access.completeChange());
       return this.#face(index, this.#chooseEmbedder(options.embedding ?? index.model?.name));
     });
   }
@@ -204,7 +203,7 @@ export class EmbeddedClient implements EmbeddedClientType {
   #face(index: OpenIndex, embedder: Embedder | undefined): VectorIndex {
     const own = embedder && new IndexEmbedder(embedder, index.model, index.indexName);
     const texts = { models: this.#models, embedder: own };
-    return new EncryptedIndex(index, this.#calls, this.#background, this.#training, texts);
+    return new EncryptedIndex(index, this.#calls, texts);
   }
 
   async listIndexes(options: ListIndexesOptions = {}): Promise<string[]> {
@@ -225,7 +224,7 @@ export class EmbeddedClient implements EmbeddedClientType {
     const named = index.namespaces.objectNamesOf(await index.log.newest());
     const secrets = [...new Set([...named, ...(await index.namespaces.objectNames())])];
     const { indexId, indexName, store, log, record } = index;
-    await new OrphanMark(this.stores, { indexName, indexId }, this.#clock).renew();
+    await new OrphanMark(this.stores, { indexName, indexId }, this.clock).renew();
     // The record goes first: with it go the name and the keys, whatever happens to the rest.
     await record.deleteAll();
     if (secrets.length > 0) await log.store.delete(secrets);
@@ -242,7 +241,7 @@ export class EmbeddedClient implements EmbeddedClientType {
   }
 
   memory(): MemoryUse {
-    return memoryUse(this.#cache);
+    return memoryUse(this.#resources.cache);
   }
 
   close(): Promise<void> {
@@ -252,9 +251,8 @@ export class EmbeddedClient implements EmbeddedClientType {
 
   async #close(): Promise<void> {
     await this.#calls.close();
-    await this.#training.close();
-    await this.#background.stop();
-    await this.#cache.close();
+    await this.#resources.runner.close();
+    await this.#resources.cache.close();
     await Promise.all([
       this.#releaseThreads(),
       this.#models.close(),
@@ -276,7 +274,7 @@ export class EmbeddedClient implements EmbeddedClientType {
   }
 
   get clock(): Clock {
-    return this.#clock;
+    return this.#resources.clock;
   }
 
   /** Runs `work` as a call of this client. */
@@ -290,24 +288,13 @@ export class EmbeddedClient implements EmbeddedClientType {
 
   async open({ indexName, source, anchor, signal }: OpenRequest): Promise<OpenIndex> {
     const record = await findRecord(this.#configStore, indexName);
-    if (record === undefined)
-      throw new SealdexError("not_found", `index "${indexName}": there is no such index`);
+    if (record === undefined) throw new SealdexError("not_found", `index "${indexName}": no such index`);
     const opened = await openRecord(source, record, signal);
-    opened.keys.checkUnexpired(indexName, this.#clock.wall());
+    opened.keys.checkUnexpired(indexName, this.clock.wall());
     return this.#open(indexName, opened, anchor);
   }
 
   #open(indexName: string, record: OpenedRecord, anchor?: Anchor): OpenIndex {
-    const resources = {
-      cache: this.#cache,
-      clock: this.#clock,
-      listings: this.#listings,
-      maxStalenessMs: this.#maxStalenessMs,
-      retentionMs: this.#retentionMs,
-      oblivious: this.#oblivious,
-      background: this.#background,
-      makeRoom,
-    };
-    return openIndex(indexName, record, this.stores, resources, anchor);
+    return openIndex(indexName, record, this.stores, this.#resources, anchor);
   }
 }

@@ -4,13 +4,12 @@ import { inspect } from "node:util";
 import type { Embedder } from "../embedding/embedder.js";
 import { checkModel, IndexEmbedder } from "../embedding/index-embedder.js";
 import { Models } from "../embedding/models.js";
-import { invalid } from "../check-input.js";
 import { parseKeySource } from "../keys/key-provider.js";
 import { generatorOf } from "../generator-of.js";
 import { methodOptions } from "../method-options.js";
 import { takeOptions } from "../option-names.js";
-import { isOrderedQuery } from "../ordered-options.js";
 import { checkItemChange } from "../item-change.js";
+import { plainResults } from "../served-index.js";
 import { checkSelection, takeIds } from "../selection.js";
 import type { Calls } from "../calls.js";
 import { prefetch } from "../search/prefetch.js";
@@ -33,7 +32,6 @@ import type {
   ListItemsOptions,
   Match,
   MatchField,
-  OrderedQuery,
   Selection,
   RankedMatch,
   RankedQuery,
@@ -51,21 +49,14 @@ import type {
   WordQuery,
   Wraps,
 } from "../vector-index.js";
-import type { Manifest } from "../commit/manifest.js";
 import { answerQuery, answerRanked, answerWarm, type Texts } from "./answer-query.js";
 import { answerWords, checkWordQuery, isWordQuery } from "./answer-words.js";
-import type { AutomaticTraining } from "./automatic-training.js";
-import type { Background } from "./background.js";
-import { gcAfterCommit } from "./gc.js";
-import { compactAndCollect } from "./compact-and-collect.js";
-import { compactIfDue } from "./compact.js";
-import { compactLarge, owesLargeMerge } from "./compact-large.js";
-import { checkOrderedQuery } from "./check-order.js";
 import {
   checkFields,
   checkIds,
   checkListIds,
   checkListing,
+  checkPage,
   checkQuery,
   checkRanked,
   checkTraining,
@@ -78,6 +69,7 @@ import { count } from "./count.js";
 import { deleteSelected } from "./delete.js";
 import { describe } from "./describe.js";
 import { asLoaded } from "./for-loader.js";
+import { compactAndCollect } from "./gc.js";
 import { getItems } from "./get-items.js";
 import { IndexNamespaces } from "./index-namespaces.js";
 import { IndexWraps } from "./index-wraps.js";
@@ -97,27 +89,17 @@ export class EncryptedIndex implements VectorIndex {
   readonly namespaces: IndexNamespaces;
   readonly #index: OpenIndex;
   readonly #calls: Calls;
-  readonly #background: Background;
-  readonly #training: AutomaticTraining;
   readonly #texts: Texts;
   /** See `forLoader`. */
   #isAsLoaded = false;
 
-  /** `calls`, `background`, `training`: of the client that opened it. `texts`: what embeds and ranks them. */
-  constructor(
-    index: OpenIndex,
-    calls: Calls,
-    background: Background,
-    training: AutomaticTraining,
-    texts: Texts = { models: new Models() },
-  ) {
+  /** `calls`: of the client that opened it. `texts`: what embeds and ranks them. */
+  constructor(index: OpenIndex, calls: Calls, texts: Texts = { models: new Models() }) {
     this.indexName = index.indexName;
     this.wraps = new IndexWraps(index, calls);
     this.namespaces = new IndexNamespaces(index, calls);
     this.#index = index;
     this.#calls = calls;
-    this.#background = background;
-    this.#training = training;
     this.#texts = texts;
   }
 
@@ -127,9 +109,7 @@ export class EncryptedIndex implements VectorIndex {
     const conditions = { ...checkUpsert(options), embedder: this.#texts.embedder };
     let result: UpsertResult = { stored: 0, unchanged: 0, deleted: 0 };
     await this.#write(options.signal, async () => {
-      const outcome = await upsertItems(index, items, conditions);
-      ({ result } = outcome);
-      return outcome.committed;
+      result = await upsertItems(index, items, conditions);
     });
     return result;
   }
@@ -145,17 +125,11 @@ export class EncryptedIndex implements VectorIndex {
     const index = this.#within(namespace);
     let result: UpdateResult = { matched: 0, updated: 0 };
     await this.#write(signal, async () => {
-      await compactIfDue(index, signal);
-      signal?.throwIfAborted();
       result = await update(index, items, checked, signal);
-      return null;
     });
     return result;
   }
 
-  query<const I extends readonly ItemField[] = readonly ["metadata"]>(
-    request: OrderedQuery<I>,
-  ): Promise<ItemPage<I>>;
   query<const I extends readonly WordField[] = DefaultInclude>(
     request: WordQuery<I>,
   ): Promise<ScoredMatch<I>[]>;
@@ -172,20 +146,16 @@ export class EncryptedIndex implements VectorIndex {
     request: SingleQuery<I> | TextQuery<I> | BatchQuery<I>,
   ): Promise<Match<I>[] | Match<I>[][]>;
   async query(
-    options: SingleQuery | TextQuery | BatchQuery | WordQuery | OrderedQuery,
-  ): Promise<Match[] | Match[][] | ItemPage> {
+    options: SingleQuery | TextQuery | BatchQuery | WordQuery,
+    results = plainResults,
+  ): Promise<Match[] | Match[][]> {
     const request = takeOwnOptions(options, methodOptions.query);
     const index = this.#within(request.namespace);
-    if (isOrderedQuery(request)) {
-      const listing = checkOrderedQuery(request);
-      const cursor = decodeCursor(request.cursor);
-      return this.#calls.look(request.signal, () => listItems(index, listing, cursor));
-    }
     if (isWordQuery(request)) {
-      const checked = checkWordQuery(request);
+      const checked = checkWordQuery(request, results);
       return this.#calls.look(request.signal, () => answerWords(index, this.#texts, checked));
     }
-    const { subject, checked } = checkQuery(request);
+    const { subject, checked } = checkQuery(request, results);
     const { rerank, signal } = request as Partial<RankedQuery>;
     if (rerank === undefined) {
       const warm = this.#calls.lookNow(signal, () => answerWarm(index, subject, checked));
@@ -200,11 +170,11 @@ export class EncryptedIndex implements VectorIndex {
     ids: readonly string[],
     options?: GetOptions<I>,
   ): Promise<StoredItem<I>[]>;
-  async get(ids: readonly string[], options: GetOptions = {}): Promise<StoredItem[]> {
+  async get(ids: readonly string[], options: GetOptions = {}, results = plainResults): Promise<StoredItem[]> {
     options = takeOptions(options, methodOptions.get);
     const own = takeIds(ids);
     checkIds(own, "ids");
-    const fields = checkFields(options);
+    const fields = checkFields(options, results);
     const index = this.#within(options.namespace);
     return this.#calls.look(options.signal, () => getItems(index, own, fields));
   }
@@ -214,17 +184,13 @@ export class EncryptedIndex implements VectorIndex {
     const { namespace, signal } = takeOptions(options, methodOptions.delete);
     if (selected.ids !== undefined) checkIds(selected.ids, "ids");
     const index = this.#within(namespace);
-    await this.#write(signal, async () => {
-      await compactIfDue(index, signal);
-      signal?.throwIfAborted();
-      await deleteSelected(index, selected, signal);
-      return null;
-    });
+    await this.#write(signal, () => deleteSelected(index, selected, signal));
   }
 
-  async listIds(options: ListIdsOptions = {}): Promise<string[]> {
+  listIds(options?: ListIdsOptions): Promise<string[]>;
+  async listIds(options: ListIdsOptions = {}, results = plainResults): Promise<string[]> {
     options = takeOptions(options, methodOptions.listIds);
-    const listing = checkListIds(options);
+    const listing = checkListIds(options, results);
     const index = this.#within(options.namespace);
     return this.#calls.look(options.signal, () => listIds(index, listing));
   }
@@ -232,13 +198,10 @@ export class EncryptedIndex implements VectorIndex {
   listItems<const I extends readonly ItemField[] = readonly ItemField[]>(
     options?: ListItemsOptions<I>,
   ): Promise<ItemPage<I>>;
-  async listItems(options: ListItemsOptions = {}): Promise<ItemPage> {
+  async listItems(options: ListItemsOptions = {}, results = plainResults): Promise<ItemPage> {
     options = takeOptions(options, methodOptions.listItems);
     const cursor = decodeCursor(options.cursor);
-    if (cursor !== undefined && options.after !== undefined) {
-      throw invalid("listItems: expected either cursor or after, got both");
-    }
-    const listing = checkListing(options, options.limit);
+    const listing = checkPage(options, results);
     const index = this.#within(options.namespace);
     return this.#calls.look(options.signal, () => listItems(index, listing, cursor));
   }
@@ -249,7 +212,7 @@ export class EncryptedIndex implements VectorIndex {
   items(options: ItemsOptions = {}): AsyncGenerator<StoredItem, void, undefined> {
     return generatorOf(() => {
       const own = takeOptions(options, methodOptions.items);
-      const listing = checkListing(own, own.pageSize, "pageSize");
+      const listing = checkListing(own, plainResults, own.pageSize, "pageSize");
       return listEach(this.#within(own.namespace), listing, (work) => this.#calls.look(own.signal, work));
     });
   }
@@ -271,10 +234,10 @@ export class EncryptedIndex implements VectorIndex {
     this.#index.keys.check("read-write", this.indexName);
     await this.#calls.change(options.signal, async () => {
       await train(this.#index, options);
-      this.#training.forgetFailure(this.#index);
+      this.#index.maintenance.forgetFailure("training");
       // The training counts already: what this does not delete, it or garbage collection deletes later.
       await this.#index.dropped.deleteDue().catch(() => undefined);
-      this.#collectIfDue();
+      this.#index.maintenance.afterWrite();
     });
   }
 
@@ -307,8 +270,7 @@ export class EncryptedIndex implements VectorIndex {
 
   async describe(options: CallOptions = {}): Promise<IndexDescription> {
     const { signal } = takeOptions(options, methodOptions.describe);
-    const failure = () => this.#training.failure(this.#index);
-    return this.#calls.look(signal, () => describe(this.#within(), failure()));
+    return this.#calls.look(signal, () => describe(this.#within()));
   }
 
   [checkModel](embedder: Embedder): Promise<void> {
@@ -317,7 +279,7 @@ export class EncryptedIndex implements VectorIndex {
 
   [asLoaded](): VectorIndex {
     const index = this.#index;
-    const own = new EncryptedIndex(index, this.#calls, this.#background, this.#training, this.#texts);
+    const own = new EncryptedIndex(index, this.#calls, this.#texts);
     own.#isAsLoaded = true;
     return own;
   }
@@ -332,18 +294,10 @@ export class EncryptedIndex implements VectorIndex {
     return this.#isAsLoaded ? { ...index, snapshots: index.snapshots.asLoaded() } : index;
   }
 
-  /** Runs a change of items, which returns the manifest with the items that it added, if it added any. */
-  async #write(signal: AbortSignal | undefined, work: () => Promise<Manifest | null>): Promise<void> {
-    const index = this.#index;
-    index.keys.check("read-write", index.indexName);
-    await this.#calls.change(signal, () => this.#training.duringWrite(index, work));
-    this.#collectIfDue();
-    if (owesLargeMerge(index))
-      this.#background.startAtPause(index.pauses, (stop) => compactLarge(index, stop));
-  }
-
-  /** A writer whose commit advanced the history watermark deletes old manifests, after its write and without failing it. */
-  #collectIfDue(): void {
-    if (this.#index.log.takeRaised()) this.#background.start((signal) => gcAfterCommit(this.#index, signal));
+  /** Runs a change of items. */
+  async #write(signal: AbortSignal | undefined, work: () => Promise<void>): Promise<void> {
+    const { keys, maintenance } = this.#index;
+    keys.check("read-write", this.indexName);
+    await this.#calls.change(signal, () => maintenance.duringWrite(work));
   }
 }

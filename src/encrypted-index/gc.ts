@@ -19,6 +19,7 @@ import {
   indexObjectKinds,
   objectPrefix,
 } from "../commit/object-names.js";
+import { compactAll } from "./compact.js";
 import type { OpenIndex } from "./open-index.js";
 
 export interface GcOptions {
@@ -46,6 +47,14 @@ export async function gc(index: OpenIndex, { graceMs, signal }: GcOptions = {}):
   while (await advanceWatermarks(index, graceMs ?? uploadMs))
     if (graceMs !== 0 || (await advanceWatermarks(index, 0))) break;
   return collectOld(index, graceMs, signal);
+}
+
+/** Compaction on demand: merges what there is, and deletes what is not needed any more. Throws as `compactAll`. */
+export async function compactAndCollect(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
+  await compactAll(index, signal);
+  await gc(index, signal === undefined ? {} : { signal });
+  if (index.dropped.isWithoutGrace) await deleteDropped(index, signal);
+  await index.dropped.deleteDue();
 }
 
 /** Collects after a commit that advanced a watermark. */
@@ -125,7 +134,7 @@ async function deleteUnnamed(
 }
 
 /** Deletes what the manifests that are still there dropped, except what readers of this process use: without grace for others. */
-export async function deleteDropped(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
+async function deleteDropped(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
   const named = namedObjects(await index.log.newest());
   const prefix = manifestPrefix(index.indexId);
   const names = (await index.log.store.list(prefix)).filter((name) => isNumbered(name, prefix));

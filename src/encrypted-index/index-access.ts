@@ -228,5 +228,6 @@ function oldestNamed(manifest: Manifest): number {
 /** Throws `already_exists` if one of these wraps has the key already: then the key would open either. */
 function checkOtherKey(members: readonly Member[], keyCheck: Uint8Array): void {
   const same = members.find((member) => equalInConstantTime(member.keyCheck, keyCheck));
-  if (same !== undefined) throw new SealdexError("already_exists", `wrap "${same.name}": it has this key`);
+  if (same !== undefined)
+    throw new SealdexError("already_exists", `wrap "${same.name}": it already has this key`);
 }

@@ -249,7 +249,10 @@ function damaged(indexName: string): SealdexError {
 }
 
 function wrongKey({ indexName }: StoredRecord): SealdexError {
-  return new SealdexError("wrong_index_key", `index "${indexName}": this is not its index key`);
+  return new SealdexError(
+    "wrong_index_key",
+    `index "${indexName}": this key does not open the index (a wrong or revoked key)`,
+  );
 }
 
 /** Whether it is known from which version on the generation in force counts. */

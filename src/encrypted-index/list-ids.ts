@@ -2,6 +2,7 @@
 
 import type { CompiledFilter } from "../filter.js";
 import type { Snapshot } from "../search/snapshot.js";
+import type { ResultSettings } from "../served-index.js";
 import type { ListIdsOptions } from "../vector-index.js";
 import { liveIds } from "./live-ids.js";
 import type { OpenIndex } from "./open-index.js";
@@ -10,7 +11,7 @@ import { rowsById } from "./rows-by-id.js";
 /** What an id takes in memory besides its characters. */
 const idBytes = 64;
 
-export interface CheckedListIds extends Omit<ListIdsOptions, "filter"> {
+export interface CheckedListIds extends Omit<ListIdsOptions, "filter">, Pick<ResultSettings, "reserveBytes"> {
   readonly filter?: CompiledFilter | undefined;
 }
 

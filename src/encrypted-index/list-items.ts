@@ -17,6 +17,7 @@ import { keptFields } from "./kept-fields.js";
 import type { OpenIndex } from "./open-index.js";
 import { type OrderPosition, orderedRows } from "./ordered-rows.js";
 import { rowsById, type RowWithId } from "./rows-by-id.js";
+import { plainResults } from "../served-index.js";
 
 /** A page ends with the item that reaches this. */
 const pageBytes = 16 * 1024 * 1024;
@@ -176,7 +177,7 @@ async function positionOf(
 ): Promise<OrderPosition> {
   const [ref] = await snapshot.findStored(fingerprintsIn(namespace, await fingerprintsOf(index, [id])));
   if (ref === null) throw invalid("cursor: expected the cursor of the page before, got another text");
-  const [{ metadata }] = await readItems([ref], new Set(["metadata"]), {});
+  const [{ metadata }] = await readItems([ref], new Set(["metadata"]), plainResults);
   return { id, keys: order.map(({ path }) => keyAt(metadata, path)) };
 }
 

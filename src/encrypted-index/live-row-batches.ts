@@ -2,7 +2,6 @@
 
 import type { Model } from "../engine/model.js";
 import type { OpenSegment, Snapshot } from "../search/snapshot.js";
-import type { RowOrigin } from "../segment/moved-terms.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
 import type { Batch } from "../segment/segment-writer.js";
 import { withEncoding } from "./encoding.js";
@@ -10,7 +9,6 @@ import { type BlockOrder, liveBlocks, type RowSets } from "./live-blocks.js";
 import { type Entries, LiveRows } from "./live-rows.js";
 import { joinMoved, move, type MovedRows } from "./move-rows.js";
 import type { OpenIndex } from "./open-index.js";
-import { readsMetadata } from "./row-texts.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
 
 /** Rows per batch: each list is in one segment of a batch, which a query reads by a request of its own; but a batch and the one before are in memory at once. */
@@ -75,17 +73,14 @@ export async function* liveRowBatches(
   const { model, name } = target;
   let rows = new LiveRows();
   let movedParts: MovedRows[] = [];
-  let origins: RowOrigin[] = [];
   let bytes = 0;
   let tombstones = deleted;
   const flush = async (): Promise<RowBatch> => {
     const source = await joinMoved(movedParts, dimension);
-    const collected = { batch: { dimension, rows, source, origins, deleted: tombstones }, bytes };
-    [rows, movedParts, origins, bytes, tombstones] = [new LiveRows(), [], [], 0, []];
+    const collected = { batch: { dimension, rows, source, deleted: tombstones }, bytes };
+    [rows, movedParts, bytes, tombstones] = [new LiveRows(), [], 0, []];
     return collected;
   };
-  // Records that change may change the texts of their rows.
-  const keepsTexts = change === undefined || (index.words && !readsMetadata(index.words.definition));
   const readers = new Map<OpenSegment, SegmentParts>();
   let list: number | undefined;
   for await (const found of liveBlocks(snapshot, segments, order, change?.rows)) {
@@ -105,7 +100,6 @@ export async function* liveRowBatches(
     const records = change === undefined ? read : await revisedRecords(read, places, change);
     const left = change === undefined ? places : places.filter((row) => records.entry(row) !== null);
     const live = change === undefined ? found : { ...found, kept: left.map((row) => row - block.firstRow) };
-    if (keepsTexts) origins.push({ reader, first: rows.length, rows: left });
     const { fingerprints, kept } = live;
     rows.add({ firstRow: block.firstRow, kept, fingerprints, records, contents });
     const lengthOf = (entry: Uint8Array | null) => entry?.length ?? 0;

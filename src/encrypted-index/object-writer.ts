@@ -10,7 +10,6 @@ import type { Model } from "../engine/model.js";
 import { SealdexError } from "../errors.js";
 import type { Encoding } from "../segment/row-source.js";
 import type { RowTexts } from "../segment/gather-terms.js";
-import { readMovedTerms } from "../segment/moved-terms.js";
 import { type Batch, groupByList, writeSegment } from "../segment/segment-writer.js";
 import { encodeModel } from "../segment/stored-model.js";
 import type { BlobStore } from "../storage/blob-store.js";
@@ -51,12 +50,8 @@ export class ObjectWriter {
     const name = newObjectName(indexId, "segment", this.#log.knownVersion);
     const context = { kind: "segment", indexId, name } as const;
     const grouped = batch.grouped ?? (await run(groupByList(batch, encoding), signal));
-    const words = this.#texts && {
-      texts: this.#texts,
-      known: await readMovedTerms(batch, grouped.order),
-    };
     // A model that holds averages of rows in namespaces would outlive their erasure.
-    const writing = writeSegment(keys, context, { ...batch, grouped }, encoding, words);
+    const writing = writeSegment(keys, context, { ...batch, grouped }, encoding, this.#texts);
     const { bytes, rows, blocks, footerLength } = await run(writing, signal);
     return {
       ...(await this.create(name, bytes, signal)),

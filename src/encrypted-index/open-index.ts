@@ -4,7 +4,7 @@ import { type Anchor, encodeAnchor } from "../commit/anchor.js";
 import { AnchorStore } from "../commit/anchor-store.js";
 import { AnchoredHistory } from "../commit/anchored-history.js";
 import type { Clock } from "../commit/clock.js";
-import type { Manifest, ObjectRef } from "../commit/manifest.js";
+import { type Manifest, objectsDropped } from "../commit/manifest.js";
 import { openFolder } from "../commit/index-folder.js";
 import { ManifestLog } from "../commit/manifest-log.js";
 import { Namespaces } from "../commit/namespaces.js";
@@ -25,11 +25,11 @@ import type { OpenedRecord } from "./index-record.js";
 import { DroppedObjects, type Retention } from "./dropped-objects.js";
 import { IndexAccess } from "./index-access.js";
 import type { Listings } from "./listings.js";
+import { type Job, Maintenance } from "./maintenance.js";
 import { ObjectWriter } from "./object-writer.js";
 import { RecordAccess } from "./record-access.js";
 import { rowTexts } from "./row-texts.js";
 import { RewritingLock } from "./rewriting-lock.js";
-import { WritePauses } from "./write-pauses.js";
 
 export interface OpenIndex extends SearchTarget {
   readonly indexName: string;
@@ -58,7 +58,7 @@ export interface OpenIndex extends SearchTarget {
   /** The name of the namespace that `snapshots` and `searcher` are restricted to, if they are. */
   readonly namespace?: string;
   readonly rewriting: RewritingLock;
-  readonly pauses: WritePauses;
+  readonly maintenance: Maintenance;
   /** Lets one update of this process work at a time. */
   readonly updating: Semaphore;
 }
@@ -92,6 +92,8 @@ export interface ClientResources extends Retention {
   readonly maxStalenessMs: number;
   /** See `EmbeddedClientOptions`. */
   readonly oblivious: boolean;
+  /** What commits may make due. */
+  jobsOf(index: OpenIndex): readonly Job[];
   /** Called when a location is full. */
   makeRoom(index: OpenIndex): Promise<void>;
 }
@@ -123,8 +125,11 @@ export function openIndex(
   };
   const anchors = anchorStore && new AnchorStore(anchorStore, identity);
   const history = anchors || anchor ? new AnchoredHistory(identity, anchors, anchor) : undefined;
-  const onDropped = (objects: readonly ObjectRef[]) => dropped.add(objects);
-  const log = new ManifestLog(folders.configStore, identity, clock, history, onDropped);
+  const log = new ManifestLog(folders.configStore, identity, clock, history, (before, committed) => {
+    dropped.add(objectsDropped(before, committed));
+    maintenance.noteCommit(before, committed);
+  });
+  const maintenance = new Maintenance(clock, resources.runner, () => resources.jobsOf(index));
   const indexCache = new IndexCache(cache);
   const early = new EarlyReads(folders.indexStore);
   const namespaces = new Namespaces(folders.configStore, identity);
@@ -169,7 +174,7 @@ export function openIndex(
     scopes,
     ...scopes.whole,
     rewriting: new RewritingLock(),
-    pauses: new WritePauses(clock),
+    maintenance,
     updating: createSemaphore(1),
   };
   return index;

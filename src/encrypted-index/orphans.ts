@@ -23,6 +23,7 @@ import { SealdexError } from "../errors.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { indexIdOf } from "./index-record.js";
 import { keysInPages } from "./keys-in-pages.js";
+import type { JobRunner } from "./job-runner.js";
 import { foldersOf, type IndexFolders } from "./open-index.js";
 import { listRecords } from "./record-access.js";
 
@@ -85,6 +86,29 @@ export async function deleteOrphans(
     deleted.push({ indexName: place.indexName, objects: await deleteOrphan(stores, place, dryRun) });
   }
   return deleted;
+}
+
+/** What is found has to wait for a day, so that an hour more makes little difference. */
+const sweepPauseMs = 60 * 60 * 1000;
+
+/** Looks for orphans after a deletion, which may leave some, and rarely, since it lists all marks. */
+export class OrphanSweeps {
+  readonly #runner: JobRunner;
+  readonly #clock: Clock;
+  #begunAt = -Infinity;
+
+  constructor(runner: JobRunner, clock: Clock) {
+    this.#runner = runner;
+    this.#clock = clock;
+  }
+
+  /** Begins one, unless the last began less than an hour ago. */
+  begin(stores: IndexFolders): void {
+    const now = this.#clock.steady();
+    if (now - this.#begunAt < sweepPauseMs) return;
+    this.#begunAt = now;
+    this.#runner.start((signal) => deleteOrphans(stores, this.#clock, { signal }));
+  }
 }
 
 /** Whether there is a record of this index. A damaged record of the name may be its own. */

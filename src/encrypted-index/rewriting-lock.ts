@@ -9,32 +9,17 @@ import type { SegmentRef } from "../commit/manifest.js";
 import { SealdexError } from "../errors.js";
 import { whenAborted } from "../when-aborted.js";
 
-/** Small segments are merged by writes, large ones in the background: see due-segments.ts. */
-export type SegmentSize = "small" | "large";
-
 export class RewritingLock {
   #rewriting: Promise<unknown> | undefined;
   #reserved: ReadonlySet<string> = new Set();
   #merging: Promise<void> | undefined;
   /** Ends a merge of large segments. */
-  #giveWay: AbortController | undefined;
-  readonly #owed = new Set<SegmentSize>();
-
-  /** Whether a commit of this process left segments of this size that it should merge. */
-  owes(size: SegmentSize): boolean {
-    return this.#owed.has(size);
-  }
-
-  /** Notes that segments are due, because of a commit of this process, or are not any more. */
-  owe(size: SegmentSize, isDue: boolean): void {
-    if (isDue) this.#owed.add(size);
-    else this.#owed.delete(size);
-  }
+  #preemptable: AbortController | undefined;
 
   /** Runs a rewrite of the whole index: waits until no other does, or rejects if the signal aborts before. */
   async rewrite(signal: AbortSignal | undefined, work: () => Promise<void>): Promise<void> {
     while (this.#rewriting !== undefined) {
-      this.#giveWay?.abort(new SealdexError("internal", "a merge gave way to another rewrite"));
+      this.#preemptable?.abort(new SealdexError("internal", "merge preempted by another rewrite"));
       await untilAborted(
         this.#rewriting.catch(() => undefined),
         signal,
@@ -49,19 +34,16 @@ export class RewritingLock {
     }
   }
 
-  /**
-   * Runs a merge of large segments, unless a rewrite runs. Its signal aborts with `signal`, or because another rewrite is to run.
-   * `work` returns whether more are due.
-   */
-  async mergeLarge(signal: AbortSignal, work: (signal: AbortSignal) => Promise<boolean>): Promise<void> {
+  /** Runs a merge of large segments, unless a rewrite runs. Its signal aborts with `signal`, or because another rewrite is to run. */
+  async mergeLarge(signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
     if (this.#rewriting !== undefined) return;
-    const giveWay = new AbortController();
-    const stopListening = whenAborted(signal, () => giveWay.abort(signal.reason));
-    this.#giveWay = giveWay;
+    const preemptable = new AbortController();
+    const stopListening = whenAborted(signal, () => preemptable.abort(signal.reason));
+    this.#preemptable = preemptable;
     try {
-      await this.rewrite(giveWay.signal, async () => this.owe("large", await work(giveWay.signal)));
+      await this.rewrite(preemptable.signal, () => work(preemptable.signal));
     } finally {
-      this.#giveWay = undefined;
+      this.#preemptable = undefined;
       stopListening();
     }
   }
@@ -81,10 +63,10 @@ export class RewritingLock {
     return this.#merging;
   }
 
-  /** Runs a merge of small segments, unless one runs already. `work` returns whether more are due. */
-  async merge(work: () => Promise<boolean>): Promise<void> {
+  /** Runs a merge of small segments, unless one runs already. */
+  async mergeSmall(work: () => Promise<void>): Promise<void> {
     if (this.#merging !== undefined) return;
-    const merged = work().then((isDue) => this.owe("small", isDue));
+    const merged = work();
     const end = () => {
       this.#merging = undefined;
     };

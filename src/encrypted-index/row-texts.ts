@@ -7,14 +7,9 @@ import type { Analyzer } from "../text/analyzer.js";
 import { fieldTexts } from "../text/field-texts.js";
 import type { TextDefinition } from "../text/text-options.js";
 
-/** Whether a row's texts follow from its metadata, too. */
-export function readsMetadata({ fields }: TextDefinition): boolean {
-  return fields.some(({ path }) => path !== "contents");
-}
-
 export function rowTexts(definition: TextDefinition, analyzer: Analyzer): RowTexts {
   const { fields } = definition;
-  const needsMetadata = readsMetadata(definition);
+  const needsMetadata = fields.some(({ path }) => path !== "contents");
   return {
     analyzer,
     of({ contents, record }) {

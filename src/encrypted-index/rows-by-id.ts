@@ -8,6 +8,7 @@ import { bySegment, type OpenSegment, type RowRef, type Snapshot } from "../sear
 import { type CachedValue, type CacheKey, namedKey } from "../segment/cache-group.js";
 import { hasRow } from "../segment/row-bits.js";
 import { type IdRange, type LiveId, liveIds } from "./live-ids.js";
+import { plainResults } from "../served-index.js";
 
 /** A live row and the id of its item. */
 export interface RowWithId extends RowRef {
@@ -110,7 +111,7 @@ async function sortedMatches(
 async function sortMatches(snapshot: Snapshot, matching: MatchingSegments): Promise<SortedRows> {
   const refs: RowRef[] = [];
   await forEachMatch(snapshot, matching, (ref) => refs.push(ref));
-  const items = await readItems(refs, new Set(), {});
+  const items = await readItems(refs, new Set(), plainResults);
   const rows = items.map(({ id }, i) => ({ ...refs[i], id }));
   rows.sort((a, b) => (a.id < b.id ? -1 : 1));
   return { rows, bytes: rows.reduce((sum, { id }) => sum + rowBytes + 2 * id.length, 0) };

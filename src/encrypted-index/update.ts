@@ -9,7 +9,7 @@ import { addRow, countRows, noRows } from "../segment/row-bits.js";
 import { encodeRecord, recordExpiry, recordId, recordMetadata, recordMetadataJson } from "../segment/row.js";
 import type { UpdateResult } from "../vector-index.js";
 import { commitAsOf } from "./commit-as-of.js";
-import { planFor } from "./compact.js";
+import { mergeSmallIfDue, planFor } from "./compact.js";
 import { withEncoding } from "./encoding.js";
 import { fingerprintsOf } from "./fingerprints.js";
 import type { RowSets } from "./live-blocks.js";
@@ -31,6 +31,7 @@ export async function update(
   change: CheckedChange,
   signal: AbortSignal | undefined,
 ): Promise<UpdateResult> {
+  await mergeSmallIfDue(index, signal);
   let matched = 0;
   let updated = 0;
   // Updates of one process would only make one another begin again.

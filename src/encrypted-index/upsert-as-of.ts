@@ -1,7 +1,6 @@
 /** Upserts that depend on what is stored: they replace what matches a filter, stay within one, or leave out what is stored already. */
 
 import type { StoredSegment } from "../commit/replace-segments.js";
-import type { Manifest } from "../commit/manifest.js";
 import type { Namespace } from "../commit/namespaces.js";
 import type { Embedder } from "../embedding/embedder.js";
 import type { IndexConfig } from "../engine/config.js";
@@ -13,7 +12,7 @@ import { forEachItem } from "../search/read-items.js";
 import type { RowRef, Snapshot } from "../search/snapshot.js";
 import { decodeContents, recordExpiry, recordMetadata, recordMetadataJson } from "../segment/row.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
-import type { ItemField, Metadata, RawMetadata, StoredItem, UpsertResult } from "../vector-index.js";
+import type { ItemField, Metadata, StoredItem, UpsertResult } from "../vector-index.js";
 import { commitAsOf } from "./commit-as-of.js";
 import { storeTombstones } from "./delete.js";
 import { withEncoding } from "./encoding.js";
@@ -22,6 +21,7 @@ import { MatchingItems } from "./matching-items.js";
 import { dimensionOf, type OpenIndex } from "./open-index.js";
 import { type CheckedItems, copyVector, type PackedItems, packItems } from "./pack-items.js";
 import { checkDimension, namespaceFor, storePacked } from "./upsert.js";
+import type { RawMetadata } from "../served-index.js";
 
 export interface UpsertConditions {
   readonly deleteFilter: CompiledFilter | undefined;
@@ -32,24 +32,18 @@ export interface UpsertConditions {
   readonly signal: AbortSignal | undefined;
 }
 
-export interface UpsertOutcome {
-  /** Null if nothing was to be changed. */
-  readonly committed: Manifest | null;
-  readonly result: UpsertResult;
-}
-
 export async function upsertAsOf(
   index: OpenIndex,
   checked: CheckedItems,
   { deleteFilter, within, skipUnchanged, embedder, signal }: UpsertConditions,
-): Promise<UpsertOutcome> {
+): Promise<UpsertResult> {
   if (within !== undefined) await checkWithin(checked, within);
   const matching = deleteFilter && new MatchingItems(deleteFilter, signal);
   const { items } = checked;
   let changed: readonly number[] = [];
   let packed: PackedItems | undefined;
   let deleted: readonly Uint8Array[] = [];
-  const committed = await commitAsOf(index, signal, async (snapshot) => {
+  await commitAsOf(index, signal, async (snapshot) => {
     const namespace = await namespaceFor(index, snapshot.manifest);
     const fingerprints = fingerprintsIn(
       namespace?.id,
@@ -74,10 +68,7 @@ export async function upsertAsOf(
     return store(index, snapshot, { packed, deleted, namespace }, signal);
   });
   const stored = changed.length;
-  return {
-    committed,
-    result: { stored, unchanged: items.length - stored, deleted: deleted.length },
-  };
+  return { stored, unchanged: items.length - stored, deleted: deleted.length };
 }
 
 async function checkWithin({ items }: CheckedItems, within: CompiledFilter): Promise<void> {

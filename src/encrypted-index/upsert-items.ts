@@ -1,18 +1,18 @@
 /** Stores items as a caller gives them, on conditions if there are some. */
 
-import type { Item } from "../vector-index.js";
-import { compactIfDue } from "./compact.js";
+import type { Item, UpsertResult } from "../vector-index.js";
+import { mergeSmallIfDue } from "./compact.js";
 import type { OpenIndex } from "./open-index.js";
 import { checkItems, packItems, takeItems } from "./pack-items.js";
 import { upsert } from "./upsert.js";
-import { upsertAsOf, type UpsertConditions, type UpsertOutcome } from "./upsert-as-of.js";
+import { upsertAsOf, type UpsertConditions } from "./upsert-as-of.js";
 
 /** The items and all that they hold are the caller's again once this has returned its promise. */
 export async function upsertItems(
   index: OpenIndex,
   items: readonly Item[],
   conditions: UpsertConditions,
-): Promise<UpsertOutcome> {
+): Promise<UpsertResult> {
   const { deleteFilter, within, skipUnchanged, embedder, signal } = conditions;
   const isConditional = (deleteFilter ?? within) !== undefined || skipUnchanged;
   const prepare = async () => {
@@ -29,9 +29,8 @@ export async function upsertItems(
     await index.log.newest();
     throw error;
   });
-  await compactIfDue(index, signal);
-  signal?.throwIfAborted();
+  await mergeSmallIfDue(index, signal);
   if (packed === undefined) return upsertAsOf(index, checked, conditions);
-  const committed = await upsert(index, packed, signal);
-  return { committed, result: { stored: packed.rows.length, unchanged: 0, deleted: 0 } };
+  await upsert(index, packed, signal);
+  return { stored: packed.rows.length, unchanged: 0, deleted: 0 };
 }

@@ -22,17 +22,14 @@ const segmentBytesMax = 32 * 1024 * 1024;
 /** Segments of one upsert that are sealed and stored at a time. */
 const storingMax = 4;
 
-/**
- * Returns the manifest that holds the items, or null if there are none. Throws `dimension_mismatch` if another writer
- * has meanwhile decided on another dimension.
- */
+/** Throws `dimension_mismatch` if another writer has meanwhile decided on another dimension. */
 export async function upsert(
   index: OpenIndex,
   packed: PackedItems,
   signal: AbortSignal | undefined,
-): Promise<Manifest | null> {
+): Promise<void> {
   const { rows, dimension } = packed;
-  if (rows.length === 0) return null;
+  if (rows.length === 0) return;
   const attempt = async (turn?: string) => {
     // What is known here will do: the commit finds out whether it has changed.
     const { manifest, model } = await index.snapshots.recentModel();
@@ -50,11 +47,8 @@ export async function upsert(
     return commitAddition(index, { segments, dimension, namespace }, fits, { signal, turn });
   };
   // Erasures of the namespace that follow one another would be first again and again.
-  if (index.namespace !== undefined) return takeTurns(index, attempt);
-  for (;;) {
-    const committed = await attempt();
-    if (committed !== null) return committed;
-  }
+  if (index.namespace !== undefined) await takeTurns(index, attempt);
+  else while ((await attempt()) === null);
 }
 
 /**

@@ -13,17 +13,6 @@ import {
 /** The row of a cursor that has no more. */
 export const endOfRows = 0xffffffff;
 
-/** A block as it is stored, to be filled again and again. */
-export class PostingBlock {
-  count = 0;
-  readonly rows = new Uint32Array(blockRowsMax);
-  readonly frequencies = new Uint32Array(blockRowsMax);
-  /** How many positions are stored of each row. */
-  readonly counts = new Uint32Array(blockRowsMax);
-  /** The positions, row by row, each less the one before in its row. */
-  readonly gaps = new Uint32Array(blockPositionsEnd);
-}
-
 export class PostingCursor {
   /** The current row; `endOfRows` at the end. Only a lower bound while `isUndecoded`. */
   row = 0;
@@ -34,19 +23,19 @@ export class PostingCursor {
   lastRow = -1;
   frequencyMax = 0;
   lengthMin = 0;
-  list: CursorList;
+  readonly list: CursorList;
   /** Rows of the segment. */
-  #rowsEnd: number;
-  #chunks: readonly BitReader[];
+  readonly #rowsEnd: number;
+  readonly #chunks: readonly BitReader[];
   #chunk = 0;
   #reader: BitReader | undefined;
   /** In the current chunk: where the block begins, and what follows it. */
-  #at = 0;
-  #next = 0;
+  #at: number;
+  #next: number;
   /** The last row of the block before. */
   #before = -1;
   #count = 0;
-  #left = 0;
+  #left: number;
   #i = 0;
   readonly #rows = new Uint32Array(blockRowsMax);
   readonly #frequencies = new Uint32Array(blockRowsMax);
@@ -63,31 +52,9 @@ export class PostingCursor {
     this.#rowsEnd = rowsEnd;
     this.#chunks = chunks;
     this.#reader = chunks[0];
-    this.#begin();
-  }
-
-  /** At the end of a list without rows, to be moved. */
-  static ofNothing(): PostingCursor {
-    return new PostingCursor({ rows: 0, start: 0, hasHeads: false, frequencyMax: 0, lengthMin: 0 }, [], 0);
-  }
-
-  /** Goes to the beginning of another list. `chunks`: all of its stream. */
-  moveTo(list: CursorList, chunks: readonly BitReader[], rowsEnd: number): void {
-    this.list = list;
-    this.#rowsEnd = rowsEnd;
-    this.#chunks = chunks;
-    this.#chunk = Math.floor(list.start / chunkBytes);
-    this.#reader = chunks[this.#chunk];
-    this.#begin();
-  }
-
-  #begin(): void {
-    const { start, rows } = this.list;
-    this.#at = start % chunkBytes;
+    this.#at = list.start % chunkBytes;
     this.#next = this.#at;
-    this.#left = rows;
-    this.#count = 0;
-    this.lastRow = -1;
+    this.#left = list.rows;
     this.skipBlock();
   }
 
@@ -194,18 +161,6 @@ export class PostingCursor {
   positions(): Uint32Array {
     const { values, ends } = (this.#positions ??= this.#decodePositions());
     return values.subarray(this.#i === 0 ? 0 : ends[this.#i - 1], ends[this.#i]);
-  }
-
-  /** Copies the current block, which is decoded. */
-  readBlock(into: PostingBlock): void {
-    const count = this.#count;
-    into.count = count;
-    for (let i = 0; i < count; i++) {
-      into.rows[i] = this.#rows[i];
-      into.frequencies[i] = this.#frequencies[i];
-    }
-    const { at, positions } = this.#readCounts(into.counts);
-    this.#openChunk().vector(at, positions, into.gaps);
   }
 
   /** Reads how many positions each row of the block has. Returns how many that are, and the bit after it. */

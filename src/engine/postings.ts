@@ -90,19 +90,6 @@ export class PostingStream {
     this.#lastPosition = position;
   }
 
-  /**
-   * All occurrences in the last row, as they are stored: `count` positions, each less the one before, are at `from` of `gaps`.
-   */
-  addStored(frequency: number, gaps: Uint32Array, from: number, count: number): void {
-    const i = this.#count - 1;
-    this.#frequencies[i] = frequency;
-    this.#counts[i] = count;
-    const end = from + count;
-    let at = this.#positionCount;
-    for (let k = from; k < end; k++) this.#positions[at++] = gaps[k];
-    this.#positionCount = at;
-  }
-
   /** Occurrences in the last row whose positions nobody asks for. */
   addFrequency(frequency: number): void {
     this.#frequencies[this.#count - 1] += frequency;

@@ -1,4 +1,4 @@
-/** A key of AWS KMS, through `@aws-sdk/client-kms`, which is loaded with the first call. */
+/** A key of AWS KMS, through `@aws-sdk/client-kms`, loaded at the first call. */
 
 import type * as Sdk from "@aws-sdk/client-kms";
 import { SealdexError } from "../errors.js";
@@ -16,14 +16,17 @@ export interface KmsClientLike {
 export interface AwsKmsKeyOptions {
   /** The ARN of a symmetric key, or of an alias. */
   readonly keyId: string;
-  /** Default: one with the region and credentials of the environment. */
+  /** Default: a client with the region and credentials of the environment. */
   readonly client?: KmsClientLike;
 }
 
 const service = "AWS KMS";
 const optionsOf = optionNames<AwsKmsKeyOptions>("awsKmsKey", { keyId: true, client: true });
 
-/** The index's identity is the encryption context `sealdex:index`, which AWS also logs. Throws `invalid_request`. */
+/**
+ * The index's identity is the encryption context `sealdex:index`, which AWS logs. Throws
+ * `invalid_request`.
+ */
 export function awsKmsKey(options: AwsKmsKeyOptions): KeyProvider {
   options = takeOptions(options, optionsOf);
   const { keyId, client } = options;
@@ -61,7 +64,7 @@ function contextOf({ indexId }: KeyContext) {
 
 function bytesOf(bytes: Uint8Array | undefined): Uint8Array {
   if (bytes !== undefined) return bytes;
-  throw new SealdexError("storage_unavailable", `${service}: its answer holds no key`);
+  throw new SealdexError("storage_unavailable", `${service}: the response has no key`);
 }
 
 function failure(cause: unknown): unknown {

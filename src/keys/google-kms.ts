@@ -8,7 +8,9 @@ import type { KeyContext, KeyProvider } from "./key-provider.js";
 export interface GoogleKmsKeyOptions {
   /** `projects/…/locations/…/keyRings/…/cryptoKeys/…`. */
   readonly name: string;
-  /** Returns a present OAuth access token with the scope `cloudkms`, as `GoogleAuth.getAccessToken` does. */
+  /**
+   * Returns a valid OAuth access token with the scope `cloudkms`, like `GoogleAuth.getAccessToken`.
+   */
   readonly accessToken: () => string | Promise<string>;
   /** An https URL. Default `https://cloudkms.googleapis.com`. */
   readonly endpoint?: string;
@@ -22,7 +24,10 @@ const optionsOf = optionNames<GoogleKmsKeyOptions>("googleKmsKey", {
 });
 const namePattern = /^projects\/[^/?#]+\/locations\/[^/?#]+\/keyRings\/[^/?#]+\/cryptoKeys\/[^/?#]+$/;
 
-/** The index's identity is authenticated data: a wrapped key opens no other index. Throws `invalid_request`. */
+/**
+ * The index's identity is authenticated: a wrapped key opens no other index. Throws
+ * `invalid_request`.
+ */
 export function googleKmsKey(options: GoogleKmsKeyOptions): KeyProvider {
   options = takeOptions(options, optionsOf);
   const { name, accessToken, endpoint } = options;

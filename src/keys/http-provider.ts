@@ -1,15 +1,15 @@
-/** Requests to key management services over HTTP. Neither keys nor tokens nor answers get into messages. */
+/** Requests to key management services over HTTP. Messages contain no keys, tokens or responses. */
 
 import { SealdexError } from "../errors.js";
 import { responseText } from "../response-text.js";
 import { refusal } from "./key-provider.js";
 
 const timeoutMs = 10_000;
-/** A wrapped key or a key, in JSON. */
+/** A key or wrapped key in JSON is shorter. */
 const answerBytesMax = 256 * 1024;
 
 export interface KeyRequest {
-  /** The service, for messages. */
+  /** Name of the service in messages. */
   readonly service: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -17,8 +17,9 @@ export interface KeyRequest {
 }
 
 /**
- * The JSON of the answer. Throws `wrong_index_key` if the service refuses what it was given, `forbidden` if it refuses the
- * caller, `not_found` if there is no such key, else `storage_unavailable`.
+ * Returns the JSON of the response. Throws `wrong_index_key` if the service rejects the wrapped
+ * key, `forbidden` if it rejects the caller, `not_found` if no such key, otherwise
+ * `storage_unavailable`.
  */
 export async function postKeyRequest({ service, url, headers, body }: KeyRequest): Promise<unknown> {
   let response: Response;
@@ -27,13 +28,13 @@ export async function postKeyRequest({ service, url, headers, body }: KeyRequest
       method: "POST",
       headers: { "Content-Type": "application/json", ...headers },
       body: JSON.stringify(body),
-      // A token must not follow to another host.
+      // A redirect would send the token to another host.
       redirect: "error",
       signal: AbortSignal.timeout(timeoutMs),
     });
     if (response.ok) return JSON.parse(await responseText(response, answerBytesMax, service)) as unknown;
   } catch (cause) {
-    throw new SealdexError("storage_unavailable", `${service}: it did not respond`, { cause });
+    throw new SealdexError("storage_unavailable", `${service}: no response`, { cause });
   }
   await response.body?.cancel();
   throw failure(service, response.status);
@@ -43,12 +44,13 @@ function failure(service: string, status: number): SealdexError {
   if (status === 400) return refusal(service, "wrong_index_key");
   if (status === 401 || status === 403) return refusal(service, "forbidden");
   if (status === 404) return refusal(service, "not_found");
-  return new SealdexError("storage_unavailable", `${service}: it answered ${status}`);
+  return new SealdexError("storage_unavailable", `${service}: status ${status}`);
 }
 
 /**
- * The address of a service, without a "/" at its end. Throws `invalid_request` unless it is https: a token must not travel in clear,
- * except to this machine. `where`: names the address in messages.
+ * Returns the address of a service without a trailing "/". Throws `invalid_request` unless it is
+ * https, since tokens must not travel in clear, or this machine. `where` names the address in
+ * messages.
  */
 export function checkServiceUrl(address: unknown, where: string): string {
   const url = typeof address === "string" && URL.canParse(address) ? new URL(address) : undefined;
@@ -59,7 +61,7 @@ export function checkServiceUrl(address: unknown, where: string): string {
   throw new SealdexError("invalid_request", `${where}: expected an https URL`);
 }
 
-/** A token for a header. Throws `forbidden` for what is none: `fetch` would refuse it, and quote it. */
+/** Checks that a token fits a header. Throws `forbidden`: `fetch` would quote an invalid one. */
 export function checkToken(token: unknown, service: string): string {
   if (typeof token === "string" && /^[\x21-\x7e]+$/.test(token)) return token;
   throw new SealdexError(
@@ -68,7 +70,10 @@ export function checkToken(token: unknown, service: string): string {
   );
 }
 
-/** A text of an answer. Throws `storage_unavailable` if it is not there: then something else answered. */
+/**
+ * Reads a string from a response. Throws `storage_unavailable` if it is absent, since then another
+ * service responded.
+ */
 export function textAt(answer: unknown, path: readonly string[], service: string): string {
   let value = answer;
   for (const name of path) {

@@ -1,6 +1,6 @@
 /**
- * The keys of one open index, by which everything of it is opened, sealed, signed and checked. They change while the index is
- * open: the owner draws new ones, see `IndexAccess`.
+ * The keys of one open index, which open, seal, sign and verify all its objects. They change while
+ * the index is open, when the owner draws new ones; see `IndexAccess`.
  */
 
 import type { KeyObject } from "node:crypto";
@@ -13,19 +13,19 @@ import { type Access, currentGeneration, type Keyset } from "./keyset.js";
 interface Generation {
   readonly data: KeyObject;
   readonly verify: KeyObject;
-  /** The seed until the first signature, then the private key, which is slow to make. */
+  /** The seed until the first signature, then the private key, which is slow to derive. */
   signing?: KeyObject | undefined;
   since?: number | undefined;
 }
 
 export class KeyRing {
-  /** Makes fingerprints of ids. */
+  /** Computes fingerprints of ids. */
   readonly id: KeyObject;
   /** Seals the secrets of namespaces. */
   readonly namespace: ParentKeys;
-  /** Makes the names of namespaces in storage. */
+  /** Computes the storage names of namespaces. */
   readonly namespaceName: KeyObject;
-  /** Seal manifests, anchors, models and segments of no namespace. */
+  /** Seals manifests, anchors, models and segments outside namespaces. */
   readonly data: ParentKeys;
   readonly access: Access;
   readonly #indexId: Uint8Array;
@@ -34,7 +34,7 @@ export class KeyRing {
   #oldest = 0;
   #expiresAt = Infinity;
 
-  /** Zeroes the secrets of `keyset` that it takes over: all but those of members. */
+  /** Zeroes the secrets of `keyset` except those of members. */
   constructor(indexId: Uint8Array, keyset: Keyset<unknown>) {
     const { id, namespace, namespaceName } = deriveLastingKeys(keyset.indexSecret, indexId);
     this.id = id;
@@ -47,7 +47,7 @@ export class KeyRing {
     this.data = this.#parentKeys((number) => this.#generations.get(number)?.data);
   }
 
-  /** Seal segments of the namespace that has this secret. */
+  /** Seals segments of the namespace with this secret. */
   dataOf(secret: KeyObject): ParentKeys {
     const derived = new Map<number, KeyObject>();
     return this.#parentKeys((number) => {
@@ -68,12 +68,14 @@ export class KeyRing {
     };
   }
 
-  /** The generation in force, as far as is known here: that of the newest manifest, or of the record that was opened. */
+  /**
+   * The generation in force as far as known: that of the newest manifest or of the opened record.
+   */
   get generation(): number {
     return this.#generation;
   }
 
-  /** The generation that `manifestGeneration`, of the newest manifest, brings into force. */
+  /** Advances to the generation of the newest manifest. */
   advance(manifestGeneration: number): void {
     this.#generation = Math.max(this.#generation, manifestGeneration);
   }
@@ -82,24 +84,26 @@ export class KeyRing {
     return this.#generations.has(generation);
   }
 
-  /** From which version on the generation in force counts; undefined if its record did not say so yet. */
+  /** The first version that the generation in force signs; undefined if its record has none yet. */
   get since(): number | undefined {
     return this.#generations.get(this.#generation)?.since;
   }
 
-  /** The oldest generation of the record that was read last. */
+  /** The oldest generation of the last record that was read. */
   get oldest(): number {
     return this.#oldest;
   }
 
-  /** Whether a commit of this version may be signed by this generation: none that came later counts by then. */
+  /**
+   * Whether this generation may sign a commit of this version: no later one is in force by then.
+   */
   counts(generation: number, version: number): boolean {
     return [...this.#generations].every(
       ([number, { since = Infinity }]) => number <= generation || version < since,
     );
   }
 
-  /** Takes over another keyset of the same holder, and zeroes its secrets. */
+  /** Replaces the keyset by another of the same holder, and zeroes its secrets. */
   update(keyset: Keyset<unknown>): void {
     for (const { number, secret, verifyKey: bytes, since } of keyset.generations) {
       const known = this.#generations.get(number);
@@ -116,26 +120,26 @@ export class KeyRing {
     keyset.signingSeed?.fill(0);
   }
 
-  /** Throws `forbidden` if the holder's access had an end and it has come. */
+  /** Throws `forbidden` if the holder's access has expired. */
   checkUnexpired(indexName: string, now: number): void {
     if (now < this.#expiresAt) return;
     throw new SealdexError("forbidden", `index "${indexName}": the access by this key has expired`);
   }
 
-  /** Throws `forbidden` unless the holder may do what needs `access`. */
+  /** Throws `forbidden` if the holder lacks `access`. */
   check(access: Exclude<Access, "read-only">, indexName: string): void {
     if (this.access === "owner" || this.access === access) return;
     throw new SealdexError(
       "forbidden",
-      `index "${indexName}": expected a key with ${access} access, this one is ${this.access}`,
+      `index "${indexName}": requires a key with ${access} access, got a ${this.access} key`,
     );
   }
 
-  /** 64 bytes, by the key of a generation. Throws `forbidden` without one. */
+  /** Returns 64 bytes, signed by the key of a generation. Throws `forbidden` without that key. */
   sign(label: string, message: Uint8Array, generation = this.#generation): Uint8Array {
     const keys = this.#generations.get(generation);
     if (keys?.signing === undefined) {
-      throw new SealdexError("forbidden", "index key: expected one with read-write access");
+      throw new SealdexError("forbidden", "index key: requires read-write access");
     }
     if (keys.signing.type === "secret") keys.signing = signingKeyOf(keys.signing);
     return signMessage(keys.signing, label, message);

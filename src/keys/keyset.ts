@@ -1,8 +1,9 @@
 /**
- * Keysets: what the holder of a wrap gets, sealed under the wrap's key. FORMAT.md §3.
+ * Keysets: the keys of a wrap's holder, sealed under the wrap's key. FORMAT.md §3.
  *
- * Readers get the keys that open what is stored and check who committed it; writers also the one that signs commits; the
- * owner also the key-encryption keys of all wraps, so that it can give every holder new keys without knowing theirs.
+ * Readers get the keys that open stored objects and verify commits; writers also the key that signs
+ * commits; the owner also the key-encryption keys of all wraps, to give every holder new keys
+ * without knowing theirs.
  */
 
 import { randomBytes } from "node:crypto";
@@ -23,22 +24,25 @@ import {
 } from "../stored-json.js";
 import { newSigningSeed, signingKey, signingKeyBytes, verifyKeyOf } from "../crypto/signing.js";
 
-/** What the holder of a wrap may do. The owner may do everything, and alone manages keys. */
+/** Access of a wrap's holder. The owner may do everything, and only the owner manages keys. */
 export type Access = "owner" | "read-write" | "read-only";
 
-/** Data keys and signing keys are renewed with every change of the readers: each such pair is a generation. */
+/** A generation of data and signing keys. Every change of the readers starts a new one. */
 export interface KeyGeneration {
-  /** 1 at creation; that of a later one is greater than those before it. */
+  /** 1 at creation, then ascending. */
   readonly number: number;
-  /** The manifests from this version on are committed under this generation or a later one. Absent: it is not known yet. */
+  /**
+   * Manifests from this version on are committed under this generation or a later one. Absent while
+   * unknown.
+   */
   readonly since?: number;
   /** 32 bytes, from which the data key is derived. */
   readonly secret: Uint8Array;
-  /** 32 bytes: the public key that checks signatures of this generation. */
+  /** 32 bytes: the public key of this generation's signatures. */
   readonly verifyKey: Uint8Array;
 }
 
-/** One wrap, as the owner knows it. */
+/** One wrap as the owner knows it. */
 export interface Member {
   readonly name: string;
   readonly access: Access;
@@ -48,15 +52,15 @@ export interface Member {
   readonly keyCheck: Uint8Array;
   /** 32 bytes. */
   readonly keyEncryption: Uint8Array;
-  /** If a key provider holds the wrap's key: the provider's name, and the key as the provider wrapped it. */
+  /** The key provider's name and the key as it wrapped it, if a provider holds the wrap's key. */
   readonly provider?: { readonly name: string; readonly wrapped: Uint8Array };
 }
 
-/** What is the same for every holder. */
+/** Keys that all holders share. */
 export interface SharedKeys {
   /** 32 bytes, from which the lasting keys are derived. */
   readonly indexSecret: Uint8Array;
-  /** Ascending; the last is in force. */
+  /** Ascending; the last one is in force. */
   readonly generations: readonly KeyGeneration[];
 }
 
@@ -64,16 +68,15 @@ export interface Keyset<Definition> extends SharedKeys {
   readonly name: string;
   readonly access: Access;
   readonly expiresAt?: number;
-  /** The seed of the key that signs commits of the generation in force. Writers alone have it. */
+  /** Seed of the key that signs commits of the generation in force. Writers only. */
   readonly signingSeed?: Uint8Array;
-  /** The owner alone has them. The first is its own. */
+  /** Owner only. The first is the owner. */
   readonly members?: readonly Member[];
-  /** Data keys up to this generation are being renewed. */
+  /** `reencrypt` renews data keys up to this generation. */
   readonly reencrypting?: number;
   readonly definition: Definition;
 }
 
-/** The keyset of the owner. */
 export type OwnerKeyset<Definition> = Keyset<Definition> &
   Required<Pick<Keyset<Definition>, "signingSeed" | "members">>;
 
@@ -85,7 +88,6 @@ export function currentGeneration({ generations }: SharedKeys): number {
   return generations[generations.length - 1].number;
 }
 
-/** New keys for a new index. */
 export function newSharedKeys(): SharedKeys & { readonly signingSeed: Uint8Array } {
   const { generation, signingSeed } = newGeneration(1);
   return { indexSecret: randomBytes(keyBytes), generations: [{ ...generation, since: 1 }], signingSeed };
@@ -97,7 +99,7 @@ export function newGeneration(number: number): { generation: KeyGeneration; sign
   return { generation: { number, secret: randomBytes(keyBytes), verifyKey }, signingSeed };
 }
 
-/** The keyset that a member gets from the owner's. */
+/** Derives a member's keyset from the owner's. */
 export function keysetFor<D>(owner: OwnerKeyset<D>, member: Member): Keyset<D> {
   const { name, access, expiresAt } = member;
   const { indexSecret, generations, signingSeed, members, reencrypting, definition } = owner;
@@ -114,7 +116,7 @@ export function keysetFor<D>(owner: OwnerKeyset<D>, member: Member): Keyset<D> {
   };
 }
 
-/** The text of a keyset, which holds no secrets: these follow it as bytes, since only bytes can be zeroed. */
+/** The text part of a keyset. Secrets follow as bytes, since only bytes can be zeroed. */
 interface KeysetText<D> {
   readonly name: string;
   readonly access: Access;
@@ -134,7 +136,7 @@ interface MemberText {
   readonly provider?: { readonly name: string; readonly wrapped: string };
 }
 
-/** The caller zeroes it after use. */
+/** The caller zeroes the result after use. */
 export function encodeKeyset<D>(keyset: Keyset<D>): Uint8Array {
   const { indexSecret, generations, signingSeed, members, ...rest } = keyset;
   const text: KeysetText<D> = {
@@ -155,8 +157,8 @@ export function encodeKeyset<D>(keyset: Keyset<D>): Uint8Array {
   ]);
 }
 
-/** Of a number that has at least as many after it. */
-const generationMax = 2 ** 31;
+/** Leaves as many greater numbers. */
+export const generationMax = 2 ** 31;
 const holder = {
   name: textUpTo(128),
   access: oneOf<Access>("owner", "read-write", "read-only"),
@@ -197,7 +199,10 @@ function keysetShape<D>(definition: Check<D>): Check<KeysetText<D>> {
   };
 }
 
-/** Its secrets are parts of `bytes`. `object`: for messages. Throws `corrupt` unless they are a keyset. */
+/**
+ * Parses a keyset whose secrets share the memory of `bytes`. `object` names it in messages. Throws
+ * `corrupt`.
+ */
 export function decodeKeyset<D>(bytes: Uint8Array, object: string, definition: Check<D>): Keyset<D> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   let at = bytes.length < 4 ? Infinity : 4 + buffer.readUInt32LE();

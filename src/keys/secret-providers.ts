@@ -1,4 +1,4 @@
-/** Key providers of secrets that people or machines keep: a passphrase, a file. */
+/** Key providers for a passphrase and for a key file. */
 
 import { type KeyObject, scrypt } from "node:crypto";
 import { createReadStream } from "node:fs";
@@ -9,18 +9,19 @@ import type { KeyContext, KeyProvider } from "./key-provider.js";
 
 const passphraseName = "passphrase";
 const keyFileName = "key file";
-/** A key and white space. */
+/** A key and whitespace. */
 const keyFileBytesMax = 1024;
 /**
- * scrypt (RFC 7914), 128 MiB and a few hundred milliseconds per guess: OWASP's recommendation. The salt is the index's, and no wrap has one
- * of its own: a record with any number of wraps costs one computation.
+ * scrypt (RFC 7914) with 128 MiB and a few hundred milliseconds per guess, as OWASP recommends. All
+ * wraps of an index share its salt, so a record with any number of wraps costs one computation.
  */
 const scryptCost = { N: 2 ** 17, r: 8, p: 1, maxmem: 256 * 1024 * 1024 };
 const passphraseLengthMin = 12;
 
 /**
- * Wraps by a passphrase, stretched with scrypt. Whoever holds the storage can try passphrases, at 128 MiB of memory each: take one
- * of six random words or more. Throws `invalid_request` for one of less than 12 characters.
+ * Wraps by a passphrase, stretched with scrypt. Whoever holds the storage can try passphrases, at
+ * 128 MiB of memory each: use six random words or more. Throws `invalid_request` for less than 12
+ * characters.
  */
 export function passphraseKey(passphrase: string): KeyProvider {
   if (typeof passphrase !== "string" || passphrase.length < passphraseLengthMin) {
@@ -29,7 +30,7 @@ export function passphraseKey(passphrase: string): KeyProvider {
       `passphrase: expected at least ${passphraseLengthMin} characters`,
     );
   }
-  // The same letters may be encoded in several ways.
+  // Equal letters can have several encodings.
   const secret = passphrase.normalize("NFKC");
   const stretched = new WeakMap<KeyContext, Promise<KeyObject>>();
   const keyFor = (context: KeyContext) => {
@@ -44,7 +45,9 @@ export function passphraseKey(passphrase: string): KeyProvider {
   };
 }
 
-/** Wraps by the key in a file, 64 hexadecimal characters: for development. The file is read with each call. */
+/**
+ * Wraps by the key in a file, 64 hexadecimal characters: for development. Each call reads the file.
+ */
 export function fileKey(path: string): KeyProvider {
   if (typeof path !== "string" || path === "") {
     throw new SealdexError("invalid_request", "key file: expected its path");
@@ -55,7 +58,7 @@ export function fileKey(path: string): KeyProvider {
       for await (const chunk of createReadStream(path, { encoding: "utf8", end: keyFileBytesMax }))
         text += chunk;
     } catch (cause) {
-      throw new SealdexError("not_found", "key file: it cannot be read", { cause });
+      throw new SealdexError("not_found", "key file: cannot be read", { cause });
     }
     return parseIndexKey(text.trim());
   };
@@ -78,12 +81,12 @@ function sealUnder(secret: KeyObject, name: string, context: KeyContext, key: Ui
   return sealObject(onlyKey(secret), contextOf(name, context), key);
 }
 
-/** Throws `wrong_index_key` if the key was wrapped by another secret, or for another index. */
+/** Throws `wrong_index_key` if the key was wrapped under another secret or for another index. */
 function openUnder(secret: KeyObject, name: string, context: KeyContext, wrapped: Uint8Array): Uint8Array {
   try {
     return openObject(onlyKey(secret), contextOf(name, context), wrapped);
   } catch (cause) {
-    throw new SealdexError("wrong_index_key", `${name}: it is not the one of this index`, { cause });
+    throw new SealdexError("wrong_index_key", `${name}: not the one of this index`, { cause });
   }
 }
 

@@ -5,15 +5,18 @@ import { checkServiceUrl, checkToken, postKeyRequest, textAt } from "./http-prov
 import type { KeyContext, KeyProvider } from "./key-provider.js";
 
 export interface VaultKeyOptions {
-  /** Such as `https://vault.example.com:8200`. */
+  /** For example `https://vault.example.com:8200`. */
   readonly address: string;
   /** The name of the Transit key. */
   readonly key: string;
-  /** A token whose policy permits `update` of `<mount>/encrypt/<key>` and `<mount>/decrypt/<key>`, or what returns the present one. */
+  /**
+   * A token whose policy permits `update` of `<mount>/encrypt/<key>` and `<mount>/decrypt/<key>`,
+   * or a function that returns one.
+   */
   readonly token: string | (() => string | Promise<string>);
-  /** Where the engine is mounted. Default `transit`. */
+  /** Mount path of the engine. Default `transit`. */
   readonly mount?: string;
-  /** Of Vault Enterprise and OpenBao. Default: none. */
+  /** Namespace of Vault Enterprise or OpenBao. Default: none. */
   readonly namespace?: string;
 }
 
@@ -26,7 +29,10 @@ const optionsOf = optionNames<VaultKeyOptions>("vaultKey", {
   namespace: true,
 });
 
-/** The index's identity is associated data: a wrapped key opens no other index. Throws `invalid_request`. */
+/**
+ * The index's identity is authenticated: a wrapped key opens no other index. Throws
+ * `invalid_request`.
+ */
 export function vaultKey(options: VaultKeyOptions): KeyProvider {
   options = takeOptions(options, optionsOf);
   const { address, key, token, mount = "transit", namespace } = options;

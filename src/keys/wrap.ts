@@ -1,4 +1,4 @@
-/** Wraps: how the key of a holder gives the keys that open the holder's keyset. */
+/** Wraps: a holder's key gives the keys that open the holder's keyset. */
 
 import { createHash, type KeyObject, randomBytes } from "node:crypto";
 import { deriveWrapKeys, equalInConstantTime, keyBytes, secretKey, type WrapKeys } from "../crypto/keys.js";
@@ -11,7 +11,7 @@ import { isBytes } from "../value-kinds.js";
 export interface WrapEntry {
   /** 32 bytes. */
   readonly keyCheck: Uint8Array;
-  /** 32 bytes: of the key provider, zeros if there is none. */
+  /** 32 bytes that identify the key provider; zeros without one. */
   readonly providerTag: Uint8Array;
   /** The wrap's key as the provider wrapped it. */
   readonly wrapped: Uint8Array;
@@ -19,7 +19,7 @@ export interface WrapEntry {
   readonly sealed: Uint8Array;
 }
 
-/** Whose wraps they are. */
+/** The index of the wraps. */
 export interface WrapScope {
   readonly indexId: Uint8Array;
   /** 32 bytes, the same for the life of the index. */
@@ -27,10 +27,10 @@ export interface WrapScope {
 }
 
 export const providerTagBytes = 32;
-/** Of an index, at most: what a key provider is asked is bounded. */
+/** Bounds the requests to a key provider. */
 export const wrapsMax = 256;
 
-/** The keys of a new wrap, and what its owner keeps of it. */
+/** Creates a wrap: its keys, and the owner's record of it. */
 export async function newWrap(
   source: KeySource,
   scope: WrapScope,
@@ -48,8 +48,8 @@ export async function newWrap(
 }
 
 /**
- * The keys of the wrap that `source` opens; undefined if there is none. Throws what a key provider throws, and the reason of the signal.
- * Nothing of the entries is authentic before one of them opens.
+ * Returns the keys of the wrap that `source` opens; undefined if there is none. Throws the key
+ * provider's errors and the signal's reason. Entries are not authenticated until one of them opens.
  */
 export async function openWrap(
   source: KeySource,
@@ -62,7 +62,7 @@ export async function openWrap(
     return entryOf(keys, entries) && keys;
   }
   const tag = providerTag(source, scope);
-  // One for all entries: see `KeyContext`.
+  // One object for all entries: see `KeyContext`.
   const context = contextOf(scope);
   let failure: unknown;
   for (const { providerTag: tagged, wrapped } of entries) {
@@ -74,7 +74,7 @@ export async function openWrap(
       const keys = derive(secretKey(key), scope);
       if (entryOf(keys, entries)) return keys;
     } catch (error) {
-      // Another wrap of the same provider may be this caller's.
+      // Another wrap of the same provider may be the caller's.
       failure ??= error;
     }
   }
@@ -82,12 +82,14 @@ export async function openWrap(
   return undefined;
 }
 
-/** The entry that these keys belong to. */
+/** Finds the entry of these keys. */
 export function entryOf({ keyCheck }: WrapKeys, entries: readonly WrapEntry[]): WrapEntry | undefined {
   return entries.find((entry) => equalInConstantTime(entry.keyCheck, keyCheck));
 }
 
-/** A digest: the store does not learn which services hold keys, unless it guesses their names. */
+/**
+ * A digest, so that storage does not learn which services hold keys, unless it guesses their names.
+ */
 export function providerTag({ name }: Pick<KeyProvider, "name">, { indexId }: WrapScope): Uint8Array {
   return createHash("sha256").update("sealdex/1/provider\0").update(indexId).update(name, "utf8").digest();
 }

@@ -1,4 +1,4 @@
-/** Adding any number of documents in batches of bounded size, each of which is stored whole or not at all. */
+/** Adds documents in batches of bounded size, each of which is atomic. */
 
 import { isDate } from "../value-kinds.js";
 import { untilAborted } from "../calls.js";
@@ -12,29 +12,31 @@ import type { StoreLimits } from "./store-limits.js";
 import { takeDocuments, type TakenDocument, toItems } from "./documents.js";
 
 export interface AddProgress {
-  /** Documents stored so far, counted from the first: `documents.slice(stored)` is what is left. */
+  /** Documents stored so far, from the first: `documents.slice(stored)` remains. */
   readonly stored: number;
   readonly total: number;
 }
 
 export interface AddOptions extends NamespaceOption {
-  /** One id per document. Default: the document's own id, else a random UUID. */
+  /** One id per document. Default: the document's own id, or a random UUID. */
   readonly ids?: readonly string[];
-  /** Called after each batch that was stored. */
+  /** Called after each stored batch. */
   readonly onProgress?: (progress: AddProgress) => void;
   /**
-   * Stops embedding and storing at once. The call rejects with the signal's reason, unless all was stored by then; what was
-   * stored stays, and of the batch in progress all or nothing.
+   * Stops embedding and storing at once. The call rejects with the signal's reason, unless
+   * everything was stored; stored batches stay, and the current one is stored completely or not at
+   * all.
    */
   readonly signal?: AbortSignal;
   /**
-   * Documents whose metadata match and that are not among the given ones are deleted in the commit that stores these: all of them
-   * at once, which must fit into memory. So a changed source replaces its old chunks.
+   * Deletes documents that match and are not among the given ones, in the commit that stores these.
+   * All documents are then one batch, which must fit into memory. Use it to replace the old chunks
+   * of a changed source.
    */
   readonly deleteFilter?: Filter | undefined;
-  /** From this moment on, a Date or milliseconds since 1970, the documents are hidden. Default: never. */
+  /** Hides the documents from this time on, a Date or milliseconds since 1970. Default: never. */
   readonly expiresAt?: Date | number | undefined;
-  /** Documents that are stored already with equal text, metadata and vector are not stored again. Default false. */
+  /** Skips documents already stored with equal text, metadata and vector. Default false. */
   readonly skipUnchanged?: boolean;
 }
 
@@ -48,20 +50,23 @@ const addOptions = optionNames<AddOptions>("addDocuments", {
   namespace: true,
 });
 
-/** A batch ends with the document that reaches one of these. */
+/** A batch ends with the document that reaches one of these limits. */
 const batchDocuments = 500;
 const batchCharacters = 4_000_000;
 
-/** Vectors of a batch of documents, whose first one is at this position. */
+/** Vectors of a batch whose first document has this position. */
 type VectorsOf = (batch: readonly TakenDocument[], start: number) => Promise<readonly Vector[]>;
 
-/** What is to be added, without a reference to anything that the caller can change. */
+/** A copy of the arguments, independent of the caller's objects. */
 export interface Addition extends AddOptions {
   readonly documents: readonly TakenDocument[];
   readonly limits: StoreLimits;
 }
 
-/** Takes over the arguments of a call. Throws `forbidden` for a document that the store's filter does not match, naming the first. */
+/**
+ * Copies the arguments of a call. Throws `forbidden` for the first document that the store's filter
+ * does not match.
+ */
 export function takeAddition(
   documents: readonly DocumentInterface[],
   given: AddOptions = {},
@@ -82,8 +87,8 @@ export function takeAddition(
 }
 
 /**
- * Stores the documents under vectors from `vectorsOf`. Returns the ids, in order. With explicit ids, the call can be repeated after a
- * failure: stored documents are replaced by equal ones.
+ * Stores the documents under vectors from `vectorsOf` and returns the ids in order. With explicit
+ * ids, the call can be repeated after a failure: equal documents replace the stored ones.
  */
 export async function addInBatches(
   index: VectorIndex,
@@ -122,7 +127,7 @@ export async function addInBatches(
 
 interface EmbeddedBatch {
   readonly batch: readonly TakenDocument[];
-  /** The position after its last document. */
+  /** Position after its last document. */
   readonly end: number;
   readonly vectors: Promise<readonly Vector[]>;
 }
@@ -131,12 +136,12 @@ function embedBatch(documents: readonly TakenDocument[], start: number, vectorsO
   const end = endOfBatch(documents, start);
   const batch = documents.slice(start, end);
   const vectors = batch.length === 0 ? Promise.resolve([]) : vectorsOf(batch, start);
-  // A failure is reported when it is this batch's turn, unless storing the one before it fails first.
+  // Reported when this batch is due, unless storing the previous one fails first.
   vectors.catch(() => undefined);
   return { batch, end, vectors };
 }
 
-/** `vectorsOf` by an Embeddings object. */
+/** `vectorsOf` for an Embeddings object. */
 export function embedWith(embeddings: EmbeddingsInterface): VectorsOf {
   return (batch) => embeddings.embedDocuments(batch.map(({ pageContent }) => pageContent));
 }

@@ -1,4 +1,4 @@
-/** Adding images to a store, under vectors of a model that embeds images and texts alike. */
+/** Adds images under vectors of a model that embeds images and texts. */
 
 import { isDate } from "../value-kinds.js";
 import { randomUUID } from "node:crypto";
@@ -17,11 +17,11 @@ import type { StoreLimits } from "./store-limits.js";
 import { toNumbers } from "./to-numbers.js";
 
 export interface AddImagesOptions extends Omit<AddOptions, "deleteFilter" | "skipUnchanged"> {
-  /** One for each image, or one for all. Default: none. */
+  /** One per image, or one for all. Default: none. */
   readonly metadatas?: object[] | object;
   /**
-   * The text of the documents: `true` the image itself, as a `data:` URL; texts, such as captions, one per image. Default
-   * `false`: none.
+   * The text of the documents: `true` for the image itself as a `data:` URL, or one text per image,
+   * for example captions. Default `false`: none.
    */
   readonly keep?: boolean | readonly string[];
 }
@@ -36,10 +36,10 @@ const addImagesOptions = optionNames<AddImagesOptions>("addImages", {
   signal: true,
 });
 
-/** Images that are embedded, and then stored at once. */
+/** Images per batch. */
 const batchImages = 32;
 
-/** Images that are to be added, without a reference to anything that the caller can change. */
+/** A copy of the arguments, independent of the caller's objects. */
 interface ImageAddition extends Pick<AddImagesOptions, "onProgress" | "signal" | "namespace" | "expiresAt"> {
   readonly images: readonly Image[];
   readonly ids: readonly string[];
@@ -48,7 +48,10 @@ interface ImageAddition extends Pick<AddImagesOptions, "onProgress" | "signal" |
   readonly within: Filter | undefined;
 }
 
-/** Takes over the arguments of a call. Throws `forbidden` for metadata that the store's filter does not match. */
+/**
+ * Copies the arguments of a call. Throws `forbidden` for metadata that the store's filter does not
+ * match.
+ */
 export function takeImages(
   images: readonly Image[],
   given: AddImagesOptions = {},
@@ -81,7 +84,7 @@ export function takeImages(
   };
 }
 
-/** Embeds and stores the images. Returns their ids, in order. */
+/** Embeds and stores the images. Returns their ids in order. */
 export async function addImages(
   index: VectorIndex,
   { images, ids, metadatas, keep, expiresAt, namespace, within, onProgress, signal }: ImageAddition,
@@ -109,7 +112,7 @@ export async function addImages(
   return [...ids];
 }
 
-/** The image's vector, and the text that is kept of it. */
+/** The image's vector and its stored text. */
 export async function embedImage(image: Image, keep: Keep, embeddings: EmbeddingsInterface, where: string) {
   const source = await readImage(image, where);
   const [vector] = await embedImages(embeddings as Embedder, [source], where);

@@ -1,4 +1,4 @@
-/** Searches for documents that are near a query and unlike one another. */
+/** Searches for documents that are similar to a query and different from each other. */
 
 import type { Document } from "@langchain/core/documents";
 import type { EmbeddingsInterface } from "@langchain/core/embeddings";
@@ -25,7 +25,7 @@ export const mmrOptions = optionNames<DiverseSearchOptions>("maxMarginalRelevanc
   namespace: true,
 });
 
-/** `nearest`: the matches nearest to a vector, so many of them, with their `decoded` vectors. */
+/** `nearest` returns a number of nearest matches with their `decoded` vectors. */
 export async function searchDiverse(
   query: string,
   options: DiverseSearchOptions,

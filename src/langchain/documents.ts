@@ -1,4 +1,4 @@
-/** LangChain documents to items of an index, and back. */
+/** Converts LangChain documents to items of an index and back. */
 
 import { randomUUID } from "node:crypto";
 import { Document, type DocumentInterface } from "@langchain/core/documents";
@@ -6,7 +6,7 @@ import { invalid, isArray, typeName } from "../check-input.js";
 import { type JsonText, takeJson } from "../json-text.js";
 import type { Item, Metadata, StoredItem, Vector } from "../vector-index.js";
 
-/** A document as its owner gave it. */
+/** A copied document. */
 export interface TakenDocument {
   readonly id: string;
   readonly pageContent: string;
@@ -14,8 +14,8 @@ export interface TakenDocument {
 }
 
 /**
- * The documents as they are now. `ids`: one for each document; else it is the document's own, or a random UUID. Throws `invalid_request`,
- * naming the first one that is no document.
+ * Copies the documents. `ids`: one per document; default: the document's own, or a random UUID.
+ * Throws `invalid_request`, naming the first invalid document.
  */
 export function takeDocuments(
   documents: readonly DocumentInterface[],
@@ -35,7 +35,7 @@ export function takeDocuments(
     return {
       id: ids?.[i] ?? document?.id ?? randomUUID(),
       pageContent,
-      // Plain objects without metadata are accepted wherever LangChain accepts documents.
+      // LangChain accepts plain objects without metadata as documents.
       metadata: takeJson(document?.metadata ?? {}, `documents[${i}].metadata`),
     };
   });
@@ -55,7 +55,7 @@ export function toItems(vectors: readonly Vector[], documents: readonly TakenDoc
   }));
 }
 
-/** `metadatas`: one for each text, or one for all. */
+/** `metadatas`: one per text, or one for all. */
 export function toDocuments(texts: readonly string[], metadatas: object[] | object): Document[] {
   if (Array.isArray(metadatas) && metadatas.length !== texts.length) {
     throw invalid(`metadatas: expected one for each of the ${texts.length} texts, got ${metadatas.length}`);

@@ -1,8 +1,8 @@
 /**
  * `EncryptedVectorStore`: Sealdex as a LangChain.js vector store.
  *
- * A document's text is the item's contents, its metadata the item's metadata, verbatim and with no key added. The
- * index is opened by the first call that needs it, and created if there is none.
+ * A document's text is the item's contents, its metadata the item's metadata, unchanged. The first
+ * call that needs the index opens it, and creates it if there is none.
  */
 
 import { inspect } from "node:util";
@@ -59,10 +59,9 @@ import {
 const wordSearchOptions = optionNames<NamespaceOption>("keywordSearch", { namespace: true });
 const getOptions = optionNames<NamespaceOption>("getByIds", { namespace: true });
 
-/** The most that an index gives at a time. */
 const topKMax = 10_000;
 
-/** What to delete: documents by id, by a filter that not everything matches, or all of them. */
+/** Deletes documents by id, by a filter that does not match everything, or all of them. */
 export type DeleteParams = Selection & NamespaceOption;
 
 export class EncryptedVectorStore extends SimilaritySearches {
@@ -71,7 +70,10 @@ export class EncryptedVectorStore extends SimilaritySearches {
   readonly #limits: StoreLimits;
   readonly #probing: ProbingOptions;
 
-  /** `embeddings`: an Embeddings object, the name of a model, such as `default`, a pipeline or a function. */
+  /**
+   * `embeddings`: an Embeddings object, the name of a model, for example `default`, a pipeline or a
+   * function.
+   */
   constructor(embeddings: EmbeddingsInput, args: EncryptedVectorStoreArgs);
   constructor(fields: EncryptedVectorStoreFields);
   constructor(first: EmbeddingsInput | EncryptedVectorStoreFields, second?: EncryptedVectorStoreArgs) {
@@ -80,7 +82,8 @@ export class EncryptedVectorStore extends SimilaritySearches {
         ? splitFields(first as EncryptedVectorStoreFields)
         : { embeddings: first as EmbeddingsInput, args: second };
     const args = takeStoreOptions(given);
-    // LangChain keeps what super() is given in a public field: the key must not be in it.
+    // LangChain stores the arguments of super() in a public field, so they must not contain the
+    // key.
     const models = new Models(args.models);
     const chosen = chooseEmbeddings(embeddings, models);
     const index = new StoreIndex(args, { embeddings: chosen, name: nameOfModel(embeddings) });
@@ -100,8 +103,8 @@ export class EncryptedVectorStore extends SimilaritySearches {
   }
 
   /**
-   * Embeds and stores the documents, in batches of at most 500. Returns their ids, in order; a document whose id exists
-   * is replaced.
+   * Embeds and stores documents in batches of at most 500. Returns their ids in order. Replaces
+   * documents with the same ids.
    */
   override async addDocuments(documents: DocumentInterface[], options?: AddOptions): Promise<string[]> {
     const addition = takeAddition(documents, options, this.#limits);
@@ -109,7 +112,7 @@ export class EncryptedVectorStore extends SimilaritySearches {
     return addInBatches(index, addition, embedWith(this.embeddings));
   }
 
-  /** Stores documents under vectors that the caller has. Returns their ids, in order. */
+  /** Stores documents under the given vectors. Returns their ids in order. */
   override async addVectors(
     vectors: number[][],
     documents: DocumentInterface[],
@@ -126,14 +129,16 @@ export class EncryptedVectorStore extends SimilaritySearches {
     return addInBatches(index, addition, async (batch, start) => own.slice(start, start + batch.length));
   }
 
-  /** Embeds and stores texts. `metadatas`: one for each text, or one for all. Returns their ids, in order. */
+  /**
+   * Embeds and stores texts. `metadatas`: one per text, or one for all. Returns their ids in order.
+   */
   async addTexts(texts: string[], metadatas?: object[] | object, options?: AddOptions): Promise<string[]> {
     return this.addDocuments(toDocuments(texts, metadatas ?? {}), options);
   }
 
   /**
-   * Embeds and stores images, if the embeddings embed images: a model such as CLIP by its name, or LangChain's multimodal
-   * embeddings. Returns their ids, in order.
+   * Embeds and stores images, if the embeddings support images: a model such as CLIP by name, or
+   * LangChain's multimodal embeddings. Returns their ids in order.
    */
   async addImages(images: readonly Image[], options?: AddImagesOptions): Promise<string[]> {
     const addition = takeImages(images, options, this.#limits);
@@ -142,9 +147,10 @@ export class EncryptedVectorStore extends SimilaritySearches {
   }
 
   /**
-   * Of the `fetchK` documents nearest to the query, `k` that are also unlike one another. Default `k` 4, `fetchK` 20,
-   * but never less than `k`; `lambda` 0.5, between 0 (different) and 1 (near). Embeds the query and nothing else: the
-   * documents' vectors come from the index, from a trained `ivf` or `ivfpq` as its codes give them back.
+   * Selects `k` diverse documents among the `fetchK` nearest to the query. Default `k` 4, `fetchK`
+   * 20 (at least `k`), `lambda` 0.5, from 0 (diversity only) to 1 (similarity only). Embeds only
+   * the query; the documents' vectors come from the index (decoded from codes for a trained `ivf`
+   * or `ivfpq`).
    */
   override async maxMarginalRelevanceSearch(
     query: string,
@@ -158,7 +164,10 @@ export class EncryptedVectorStore extends SimilaritySearches {
     });
   }
 
-  /** The `k` best documents by words and meaning, with scores: larger is better. Needs a store with a `textIndex`. Default 4. */
+  /**
+   * The `k` best documents of keyword and vector search combined, with scores: larger is better.
+   * Needs a store with a `textIndex`. Default 4.
+   */
   async hybridSearchWithScore(
     query: string,
     k?: number,
@@ -173,7 +182,7 @@ export class EncryptedVectorStore extends SimilaritySearches {
     return searchByWords(index, { ...own, vector: await this.embeddings.embedQuery(query) });
   }
 
-  /** As `hybridSearchWithScore`, without scores. */
+  /** Like `hybridSearchWithScore`, without scores. */
   async hybridSearch(
     query: string,
     k?: number,
@@ -185,7 +194,10 @@ export class EncryptedVectorStore extends SimilaritySearches {
     return found.map(([document]) => document);
   }
 
-  /** The `k` best documents by BM25, with scores. Embeds nothing. Needs a store with a `textIndex`. Default 4. */
+  /**
+   * The `k` best documents by BM25, with scores. Embeds nothing. Needs a store with a `textIndex`.
+   * Default 4.
+   */
   async keywordSearchWithScore(
     query: string,
     k?: number,
@@ -197,7 +209,7 @@ export class EncryptedVectorStore extends SimilaritySearches {
     return searchByWords(await this.#opened(), search);
   }
 
-  /** As `keywordSearchWithScore`, without scores. */
+  /** Like `keywordSearchWithScore`, without scores. */
   async keywordSearch(
     query: string,
     k?: number,
@@ -208,7 +220,7 @@ export class EncryptedVectorStore extends SimilaritySearches {
     return found.map(([document]) => document);
   }
 
-  /** The documents with these ids, in the order asked for; unknown ids are left out. */
+  /** The documents with these ids, in this order; unknown ids are skipped. */
   async getByIds(ids: readonly string[], options: NamespaceOption = {}): Promise<Document[]> {
     options = takeOptions(options, getOptions);
     const namespace = this.#limits.namespaceOf(options);
@@ -218,7 +230,7 @@ export class EncryptedVectorStore extends SimilaritySearches {
     return items.filter(({ metadata = {} }) => this.#limits.matches(metadata)).map(toDocument);
   }
 
-  /** The number of documents, or of those that match. The store's own filter limits it. */
+  /** The number of documents, or of those that match, within the store's own filter. */
   async count(options: CountOptions = {}): Promise<number> {
     const own = { ...options, ...this.#limits.of(options) };
     const { index } = await this.#index.open();
@@ -226,32 +238,35 @@ export class EncryptedVectorStore extends SimilaritySearches {
   }
 
   /**
-   * All documents, or those that match, in the order of their ids: `for await (const document of store.documents())`. They show
-   * one state of the index, see `VectorIndex.items`.
+   * All documents, or those that match, in the order of their ids: `for await (const document of
+   * store.documents())`. They show one state of the index, see `VectorIndex.items`.
    */
   documents(options: DocumentsOptions = {}): AsyncGenerator<Document, void, undefined> {
     return documentsOf(this.#opened, options, this.#limits);
   }
 
-  /** A page of documents, and the cursor of the next page; see `VectorIndex.listItems`. */
+  /** A page of documents with the cursor of the next one; see `VectorIndex.listItems`. */
   listDocuments(options: ListDocumentsOptions = {}): Promise<DocumentPage> {
     return pageOfDocuments(this.#opened, options, this.#limits);
   }
 
-  /** Deletes documents; unknown ids are fine. The store's own filter limits what can be deleted, by id too. */
+  /**
+   * Deletes documents; unknown ids are ignored. Only documents that match the store's filter are
+   * deleted, by id too.
+   */
   override async delete(params?: DeleteParams): Promise<void> {
     const { namespace: wanted, ...selection } = params ?? ({} as DeleteParams);
     const { ids, filter: own } = checkSelection(selection as Selection);
     const { filter, namespace } = this.#limits.of({ filter: own, namespace: wanted });
     const { index } = await this.#index.open();
-    // The index decides at the moment of the deletion: what is read before may be replaced by then.
+    // The index checks the filter when it commits; documents read earlier may be replaced by then.
     if (ids !== undefined) await index.delete({ ids, filter }, { namespace });
     else await index.delete(filter === undefined ? { deleteAll: true } : { filter }, { namespace });
   }
 
   /**
-   * As of any vector store, with the `recall` and the `namespace` of its searches, and `{ searchType: "hybrid" | "keyword" }` for retrievers by words.
-   * Throws `invalid_request` for a field that retrievers do not take.
+   * Like any vector store's, with `recall`, `namespace`, and `{ searchType: "hybrid" | "keyword" }`
+   * for keyword search. Throws `invalid_request` for unknown fields.
    */
   override asRetriever(...args: RetrieverArguments<this>): VectorStoreRetriever<this>;
   override asRetriever(fields: WordRetrieverFields<this>): VectorStoreRetriever<this>;
@@ -268,7 +283,7 @@ export class EncryptedVectorStore extends SimilaritySearches {
     return new SealdexRetriever<this>({ ...checked, vectorStore: this, tags, recall, namespace });
   }
 
-  /** Closes what the store opened; a client given by the caller stays open. */
+  /** Closes the client unless the caller passed it. */
   async close(): Promise<void> {
     await Promise.all([this.#index.close(), this.#models.close()]);
   }
@@ -277,7 +292,7 @@ export class EncryptedVectorStore extends SimilaritySearches {
     return this.close();
   }
 
-  /** A store with these texts in it. `metadatas`: one for each text, or one for all. */
+  /** Creates a store with these texts. `metadatas`: one per text, or one for all. */
   static override async fromTexts(
     texts: string[],
     metadatas: object[] | object,
@@ -287,7 +302,7 @@ export class EncryptedVectorStore extends SimilaritySearches {
     return this.fromDocuments(toDocuments(texts, metadatas), embeddings, args);
   }
 
-  /** A store with these documents in it. */
+  /** Creates a store with these documents. */
   static override async fromDocuments(
     documents: DocumentInterface[],
     embeddings: EmbeddingsInput,
@@ -298,7 +313,7 @@ export class EncryptedVectorStore extends SimilaritySearches {
     return store.#orClose(store.addDocuments(documents, { ids }));
   }
 
-  /** The store of an index that exists. Throws `not_found` or `wrong_index_key`. */
+  /** Opens the store of an existing index. Throws `not_found` or `wrong_index_key`. */
   static async fromExistingIndex(
     embeddings: EmbeddingsInput,
     args: EncryptedVectorStoreArgs,
@@ -311,7 +326,7 @@ export class EncryptedVectorStore extends SimilaritySearches {
     return `EncryptedVectorStore(${JSON.stringify(this.#index.indexName)})`;
   }
 
-  /** This store once `opening` resolves; if that fails, no one else could close it. */
+  /** Returns this store once `opening` resolves. Closes it on failure, since the caller cannot. */
   async #orClose(opening: Promise<unknown>): Promise<this> {
     try {
       await opening;
@@ -339,7 +354,7 @@ export class EncryptedVectorStore extends SimilaritySearches {
     return { matches: await index.query({ ...search, topK }), metric };
   }
 
-  /** The recall of a search counts instead of what the store was told. */
+  /** The recall of a search overrides the store's options. */
   #probingOf({ recall }: SearchOptions = {}): ProbingOptions {
     return recall === undefined ? this.#probing : { recall };
   }

@@ -1,4 +1,4 @@
-/** Searches of a store by words, and by words and meaning. */
+/** Keyword and hybrid searches of a store. */
 
 import type { CallbackManagerForRetrieverRun } from "@langchain/core/callbacks/manager";
 import type { Document, DocumentInterface } from "@langchain/core/documents";
@@ -20,7 +20,7 @@ const kDefault = 4;
 
 export interface WordSearch extends ProbingOptions, NamespaceOption {
   readonly query: string;
-  /** Of the query. Default: none, words alone. */
+  /** The query's vector. Default: none, which means keywords only. */
   readonly vector?: number[];
   readonly k: number | undefined;
   readonly filter: Filter | undefined;
@@ -42,17 +42,17 @@ export async function searchByWords(
   return matches.map((match) => [toDocument(match), match.score]);
 }
 
-/** What `asRetriever` takes besides LangChain's own search types. */
+/** Fields of `asRetriever` for keyword and hybrid search. */
 export interface WordRetrieverFields<V extends VectorStoreInterface> extends Omit<
   Partial<VectorStoreRetrieverInput<V>>,
   "searchType" | "searchKwargs"
 > {
-  /** `hybrid`: by words and meaning. `keyword`: by words alone, which embeds nothing. */
+  /** `hybrid` combines keyword and vector search, `keyword` embeds nothing. */
   readonly searchType: "hybrid" | "keyword";
-  /** Of `hybrid`: of the search for vectors. */
+  /** Recall of the vector search of `hybrid`. */
   readonly recall?: SearchOptions["recall"];
   readonly namespace?: string | undefined;
-  /** Of `hybrid`. Default: automatic. */
+  /** For `hybrid`. Default: automatic. */
   readonly searchKwargs?: { readonly fusion?: Fusion };
 }
 
@@ -68,7 +68,7 @@ interface WordSearchingStore extends VectorStoreInterface {
   keywordSearch(query: string, k: number, filter?: Filter, options?: NamespaceOption): Promise<Document[]>;
 }
 
-/** A retriever whose queries are words, or words and meaning. */
+/** A retriever by keywords, or keywords and vectors. */
 export class WordRetriever<V extends WordSearchingStore> extends VectorStoreRetriever<V> {
   readonly #isHybrid: boolean;
   readonly #fusion: Fusion | undefined;
@@ -108,7 +108,7 @@ const searchNames = optionNames<WordRetrieverFields<VectorStoreInterface>["searc
   { fusion: true },
 );
 
-/** Whether a retriever by words is asked for. */
+/** Whether the fields ask for a keyword or hybrid retriever. */
 export function isWordSearch<V extends VectorStoreInterface>(
   fields: number | Partial<VectorStoreRetrieverInput<V>> | WordRetrieverFields<V> | undefined,
 ): fields is WordRetrieverFields<V> {
@@ -116,7 +116,7 @@ export function isWordSearch<V extends VectorStoreInterface>(
   return fields.searchType === "hybrid" || fields.searchType === "keyword";
 }
 
-/** Throws `invalid_request` for fields that such a retriever does not take. */
+/** Throws `invalid_request` for unknown fields. */
 export function wordRetriever<V extends WordSearchingStore>(
   vectorStore: V,
   fields: WordRetrieverFields<V>,

@@ -7,17 +7,17 @@ import { optionNames, takeOptions } from "../option-names.js";
 import { toNumbers } from "./to-numbers.js";
 
 export interface LexicalEmbeddingsParams {
-  /** Components of a vector, an integer from 16 to 8,192. Default 512. */
+  /** Dimension of the vectors, an integer from 16 to 8,192. Default 512. */
   readonly dimension?: number;
 }
 
 const paramNames = optionNames<LexicalEmbeddingsParams>("LexicalEmbeddings", { dimension: true });
 
 /**
- * Embeddings that need no download, key or network. They are lexical: texts are near when they share words, or parts
- * of words; synonyms and translations are not near. Vectors have Euclidean norm 1, and are the same on every machine;
- * a text without letters or digits gives zeros. The same vectors as the embedding model `sealdex/lexical-<dimension>`.
- * Throws `invalid_request` for any other dimension.
+ * Embeddings without download, key or network. They are lexical: texts are similar if they share
+ * words or parts of words; synonyms and translations are not. Vectors have norm 1 and are equal on
+ * every machine; a text without letters or digits gives zeros. They equal those of the model
+ * `sealdex/lexical-<dimension>`. Throws `invalid_request` for other dimensions.
  */
 export class LexicalEmbeddings extends Embeddings {
   readonly dimension: number;
@@ -31,7 +31,7 @@ export class LexicalEmbeddings extends Embeddings {
     this.dimension = dimension;
   }
 
-  /** One vector for each text, in order. Large batches give way to other work in between. */
+  /** One vector per text, in order. Yields to the event loop in large batches. */
   override async embedDocuments(texts: string[]): Promise<number[][]> {
     return (await this.#embedder.embedDocuments(texts)).map(toNumbers);
   }

@@ -1,5 +1,3 @@
-/** Listing the documents of a store. */
-
 import type { Document } from "@langchain/core/documents";
 import type { Filter } from "../filter.js";
 import { generatorOf } from "../generator-of.js";
@@ -9,25 +7,25 @@ import { toDocument } from "./documents.js";
 import type { StoreLimits } from "./store-limits.js";
 
 export interface DocumentsOptions extends CallOptions, NamespaceOption {
-  /** Only documents whose metadata match. The store's own filter limits them, too. */
+  /** Only matching documents, within the store's own filter. */
   readonly filter?: Filter | undefined;
-  /** Documents that are read at a time, 1 to 10,000. Default 1,000. */
+  /** Documents per page, 1 to 10,000. Default 1,000. */
   readonly pageSize?: number;
-  /** Only documents whose ids are greater than this one. */
+  /** Only documents with greater ids. */
   readonly after?: string | undefined;
 }
 
 export interface ListDocumentsOptions extends CallOptions, NamespaceOption {
   readonly filter?: Filter | undefined;
-  /** Documents of one page, 1 to 10,000. Default 1,000. */
+  /** Documents per page, 1 to 10,000. Default 1,000. */
   readonly limit?: number;
-  /** Of the page before. */
+  /** Cursor of the previous page. */
   readonly cursor?: string | undefined;
 }
 
 export interface DocumentPage {
   readonly documents: Document[];
-  /** For the next page. Absent if this is the last one. */
+  /** Cursor of the next page; absent on the last one. */
   readonly cursor?: string;
 }
 
@@ -47,7 +45,7 @@ const listOptions = optionNames<ListDocumentsOptions>("listDocuments", {
   signal: true,
 });
 
-/** `limits`: of the store. */
+/** `limits` are those of the store. */
 export function documentsOf(
   open: () => Promise<VectorIndex>,
   options: DocumentsOptions,

@@ -1,17 +1,17 @@
 /**
- * Maximal marginal relevance: near the query, and unlike what was picked before.
+ * Maximal marginal relevance: similar to the query, and different from earlier picks.
  *
- * Reference: Carbonell and Goldstein, "The use of MMR, diversity-based reranking", SIGIR 1998. Sums run in the order of
- * LangChain's `maximalMarginalRelevance`, so that similarities are equal bit for bit and ties fall the same way; but
- * each pick compares the candidates with the newest pick only, O(k n d) in all instead of O(k² n d).
+ * Carbonell and Goldstein, "The use of MMR, diversity-based reranking", SIGIR 1998. Sums run in the
+ * order of LangChain's `maximalMarginalRelevance`, so that similarities and ties are equal bit for
+ * bit. Each pick compares the candidates with the newest pick only: O(k n d) instead of O(k² n d).
  */
 
 import type { Vector } from "../vector-index.js";
 
 /**
- * Positions of `min(k, n)` candidates in the order picked: first the one most like the query, then each time the
- * greatest `lambda * similarity to the query - (1 - lambda) * greatest similarity to a pick`, under cosine. Of equal
- * ones the first. Candidates have the query's length.
+ * Positions of `min(k, n)` candidates in the order picked: first the most similar to the query,
+ * then each time the greatest `lambda * similarity to the query - (1 - lambda) * greatest
+ * similarity to a pick`, under cosine; ties by position. Candidates have the query's length.
  */
 export function maximalMarginalRelevance(
   query: Vector,
@@ -50,7 +50,7 @@ export function maximalMarginalRelevance(
   }
 }
 
-/** Cosine similarities of a vector and rows, layout (n, dimension); 0 if one of the two has no direction. */
+/** Cosine similarities of a vector to rows, layout (n, dimension); 0 for zero vectors. */
 function similarities(
   vector: Float64Array,
   vectorNorm: number,
@@ -61,7 +61,7 @@ function similarities(
   const dimension = vector.length;
   const products = new Float64Array(n);
   let row = 0;
-  // Four rows at a time: their sums do not wait for one another.
+  // Four rows at a time, whose sums are independent.
   for (; row + 4 <= n; row += 4) {
     const a = row * dimension;
     const b = a + dimension;

@@ -1,4 +1,4 @@
-/** The arguments of `asRetriever`, some of which LangChain would ignore. */
+/** Checks the arguments of `asRetriever`, some of which LangChain would ignore. */
 
 import type { Callbacks } from "@langchain/core/callbacks/manager";
 import type {
@@ -12,10 +12,8 @@ import { type Filter, takeFilter } from "../filter.js";
 import { optionNames, takeOptions } from "../option-names.js";
 import type { SearchOptions } from "./similarity-searches.js";
 
-/** What `asRetriever` of a store `V` takes as an object. */
 type RetrieverFields<V extends VectorStoreInterface> = Partial<VectorStoreRetrieverInput<V>> & SearchOptions;
 
-/** Those of `asRetriever` of a store `V`. */
 export type RetrieverArguments<V extends VectorStoreInterface> = [
   kOrFields?: number | RetrieverFields<V>,
   filter?: V["FilterType"],
@@ -45,8 +43,9 @@ const searchNames = optionNames<VectorStoreRetrieverMMRSearchKwargs>("searchKwar
 });
 
 /**
- * The same arguments as one object, of which LangChain uses every one: it ignores a filter in second place if no `k` is in
- * first. Throws `invalid_request` for fields that it would not look at.
+ * Merges the arguments into one object, of which LangChain uses every field: it ignores a filter as
+ * second argument if there is no `k`. Throws `invalid_request` for fields that LangChain would
+ * ignore.
  */
 export function checkRetrieverArguments<V extends VectorStoreInterface>(
   args: RetrieverArguments<V>,
@@ -70,7 +69,7 @@ export function checkRetrieverArguments<V extends VectorStoreInterface>(
   };
 }
 
-/** LangChain's types know filters of all kinds; a store of this library has those of an index. */
+/** LangChain's type covers filters of all stores; this store accepts those of an index. */
 function own<F>(filter: F | undefined): F | undefined {
   return filter && (takeFilter(filter as Filter) as F);
 }

@@ -1,4 +1,4 @@
-/** Distances to the scores that LangChain's users expect: in [0, 1], 1 for a perfect match. */
+/** Converts distances to LangChain's scores in [0, 1], with 1 for a perfect match. */
 
 import type { Metric } from "../engine/config.js";
 

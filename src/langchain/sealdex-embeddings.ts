@@ -1,4 +1,4 @@
-/** The models that Sealdex knows by name as a LangChain `Embeddings` class. */
+/** Named models of Sealdex as a LangChain `Embeddings` class. */
 
 import { Embeddings, type EmbeddingsInterface } from "@langchain/core/embeddings";
 import type { Image } from "../embedding/image.js";
@@ -9,7 +9,10 @@ import { embedImage } from "./add-images.js";
 import { chooseEmbeddings, sealdexModel } from "./choose-embeddings.js";
 
 export interface SealdexEmbeddingsParams extends ModelOptions {
-  /** Name of an embedding model. Default `default`, which matches meaning and wording and needs no download. */
+  /**
+   * Name of an embedding model. Default `default`, which matches meaning and wording and needs no
+   * download.
+   */
   readonly model?: string;
 }
 
@@ -19,9 +22,9 @@ const paramNames = optionNames<SealdexEmbeddingsParams>("SealdexEmbeddings", {
 });
 
 /**
- * Embeddings by the name of a model, for every part of LangChain; an `EncryptedVectorStore` takes the name itself. The
- * vectors are those of an index with that `embeddingModel`. Throws `invalid_request` for what can be no name, and for
- * an option that it does not take.
+ * Embeddings by model name, for every part of LangChain; an `EncryptedVectorStore` also accepts the
+ * name itself. The vectors equal those of an index with this `embeddingModel`. Throws
+ * `invalid_request` for an invalid name or an unknown option.
  */
 export class SealdexEmbeddings extends Embeddings {
   readonly model: string;
@@ -46,7 +49,10 @@ export class SealdexEmbeddings extends Embeddings {
     return this.#embeddings.embedQuery(text);
   }
 
-  /** One vector per image, in order, comparable with those of texts. Throws `invalid_request` if the model embeds texts alone. */
+  /**
+   * One vector per image, in order, in the same space as texts. Throws `invalid_request` for a
+   * text-only model.
+   */
   async embedImage(images: Image[]): Promise<number[][]> {
     const vectors: number[][] = [];
     for (const [i, image] of images.entries()) {

@@ -1,4 +1,7 @@
-/** A cross-encoder as a LangChain document compressor, for `ContextualCompressionRetriever` and the like. */
+/**
+ * A cross-encoder as a LangChain document compressor, for example for
+ * `ContextualCompressionRetriever`.
+ */
 
 import type { DocumentInterface } from "@langchain/core/documents";
 import { BaseDocumentCompressor } from "@langchain/core/retrievers/document_compressors";
@@ -8,7 +11,7 @@ import { optionNames, takeOptions } from "../option-names.js";
 import { rankBest, type RerankInput, type Reranker } from "../embedding/reranker.js";
 
 export interface SealdexRerankerParams extends ModelOptions {
-  /** The name of a cross-encoder, such as `ms-marco-MiniLM-L-6-v2`, or a function that scores. */
+  /** The name of a cross-encoder, for example `ms-marco-MiniLM-L-6-v2`, or a scoring function. */
   readonly model: RerankInput;
   /** Documents to keep. Default 4. */
   readonly topN?: number;
@@ -20,7 +23,10 @@ const paramNames = optionNames<SealdexRerankerParams>("SealdexReranker", {
   ...modelOptionTable,
 });
 
-/** Keeps the documents that score best for the query, best first, each with its score as `relevanceScore` in the metadata. */
+/**
+ * Keeps the documents with the best scores, best first, with the score as `relevanceScore` in the
+ * metadata.
+ */
 export class SealdexReranker extends BaseDocumentCompressor {
   readonly topN: number;
   readonly #reranker: Reranker;

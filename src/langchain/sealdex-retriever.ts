@@ -1,4 +1,4 @@
-/** Retrievers whose searches declare a recall, or are about a namespace. */
+/** Retrievers with a recall or a namespace. */
 
 import type { CallbackManagerForRetrieverRun } from "@langchain/core/callbacks/manager";
 import type { DocumentInterface } from "@langchain/core/documents";
@@ -27,7 +27,7 @@ interface SearchedStore extends VectorStoreInterface {
   ): Promise<DocumentInterface[]>;
 }
 
-/** As the retriever of LangChain, which has no place for options of the store. */
+/** LangChain's retriever cannot pass options to the store. */
 export class SealdexRetriever<V extends SearchedStore> extends VectorStoreRetriever<V> {
   readonly #options: SearchOptions;
 

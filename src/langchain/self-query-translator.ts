@@ -1,4 +1,6 @@
-/** Turns a language model's structured queries into filters: for LangChain's `SelfQueryRetriever`. */
+/**
+ * Converts a language model's structured queries to filters, for LangChain's `SelfQueryRetriever`.
+ */
 
 import {
   BaseTranslator,
@@ -15,9 +17,9 @@ import { invalid } from "../check-input.js";
 import type { EncryptedVectorStore } from "./encrypted-vector-store.js";
 
 /**
- * Translates `eq ne lt gt lte gte`, `and` and `or`. Unlike LangChain's own translators, it never drops the default filter
- * if the model gives none, and keeps texts that look like numbers: "2020" matches the text, and the
- * number too, since models add quotation marks that do not belong there.
+ * Translates `eq ne lt gt lte gte`, `and` and `or`. Unlike LangChain's own translators, it keeps
+ * the default filter if the model returns none, and keeps texts that look like numbers: "2020"
+ * matches both the text and the number, since models often add quotation marks.
  */
 export class SealdexTranslator extends BaseTranslator<EncryptedVectorStore> {
   declare VisitOperationOutput: Filter;
@@ -26,7 +28,7 @@ export class SealdexTranslator extends BaseTranslator<EncryptedVectorStore> {
   override allowedOperators: Operator[] = [Operators.and, Operators.or];
   override allowedComparators: Comparator[] = Object.values(Comparators);
 
-  /** The operator's name in a filter. Throws `invalid_request` for one that filters do not have. */
+  /** The operator's name in a filter. Throws `invalid_request` for an unsupported one. */
   override formatFunction(func: Operator | Comparator): string {
     const allowed: readonly string[] = [...this.allowedOperators, ...this.allowedComparators];
     if (!allowed.includes(func)) {
@@ -55,8 +57,8 @@ export class SealdexTranslator extends BaseTranslator<EncryptedVectorStore> {
   }
 
   /**
-   * If one of the two is empty, the other. Else as `mergeType` says: `replace` keeps the generated one; with
-   * `forceDefaultFilter`, always both.
+   * Returns the other filter if one is empty. Otherwise merges by `mergeType`: `replace` keeps the
+   * generated one; with `forceDefaultFilter`, always both.
    */
   override mergeFilters(
     defaultFilter: Filter | undefined,

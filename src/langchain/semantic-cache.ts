@@ -1,4 +1,6 @@
-/** `EncryptedSemanticCache`: answers of language models, found again for prompts that mean the same. */
+/**
+ * `EncryptedSemanticCache`: caches responses of language models for prompts with the same meaning.
+ */
 
 import { createHash } from "node:crypto";
 import { BaseCache, deserializeStoredGeneration, serializeGeneration } from "@langchain/core/caches";
@@ -9,9 +11,9 @@ import { optionNames, takeOptions } from "../option-names.js";
 import type { EncryptedVectorStore } from "./encrypted-vector-store.js";
 
 export interface SemanticCacheOptions {
-  /** How near a prompt must be to count as the same: a score of the store, in [0, 1]. Default 0.95. */
+  /** Minimum score of a prompt to count as the same, in [0, 1]. Default 0.95. */
   readonly scoreThreshold?: number;
-  /** Seconds after which an answer is not given any more. Default: never. */
+  /** Lifetime of a response in seconds. Default: unlimited. */
   readonly ttlSeconds?: number;
 }
 
@@ -23,10 +25,11 @@ const cacheOptions = optionNames<SemanticCacheOptions>("EncryptedSemanticCache",
 /**
  * A cache for `new ChatModel({ cache })`, over a store of its own.
  *
- * `lookup` gives the answers of the nearest prompt that was cached for the same model and settings and has not expired, if
- * its score reaches the threshold; else null. `update` replaces what was cached for exactly this prompt. Prompts and
- * answers are encrypted like any document; the model's settings are kept as a digest. An answer that is no JSON, or longer
- * than 1 MiB of it, is refused with `invalid_request`.
+ * `lookup` returns the responses of the most similar prompt that was cached for the same model and
+ * settings and has not expired, if its score reaches the threshold; otherwise null. `update`
+ * replaces the entry of exactly this prompt. Prompts and responses are encrypted like any document;
+ * the model's settings are stored as a digest. A response that is no JSON, or longer than 1 MiB, is
+ * refused with `invalid_request`.
  */
 export class EncryptedSemanticCache extends BaseCache {
   readonly #store: EncryptedVectorStore;
@@ -63,14 +66,15 @@ export class EncryptedSemanticCache extends BaseCache {
   override async update(prompt: string, llmKey: string, value: Generation[]): Promise<void> {
     const model = digest(llmKey);
     const expiresAt = this.#ttlSeconds === undefined ? null : Date.now() + 1000 * this.#ttlSeconds;
-    // The answers are the text, which may be longer than metadata may; the prompt is stored as its vector.
+    // Responses are stored as text, which may be longer than metadata; the prompt is stored as its
+    // vector.
     const pageContent = JSON.stringify(value.map(serializeGeneration));
     const vector = await this.#store.embeddings.embedQuery(prompt);
     const id = digest(JSON.stringify([model, prompt]));
     await this.#store.addVectors([vector], [{ pageContent, metadata: { model, expiresAt } }], { ids: [id] });
   }
 
-  /** Deletes expired answers. They are not given in any case; this makes room. */
+  /** Deletes expired responses to free space; `lookup` never returns them. */
   async deleteExpired(): Promise<void> {
     await this.#store.delete({ filter: { expiresAt: { $lte: Date.now() } } });
   }

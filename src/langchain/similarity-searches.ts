@@ -1,4 +1,6 @@
-/** The searches of a store for documents near a vector, a text or an image, each with the recall and the namespace that it declares. */
+/**
+ * Searches for documents near a vector, a text or an image, with an optional recall and namespace.
+ */
 
 import type { Document } from "@langchain/core/documents";
 import { VectorStore } from "@langchain/core/vectorstores";
@@ -12,9 +14,8 @@ import { embedImage } from "./add-images.js";
 import { toDocument } from "./documents.js";
 import { scoreOf } from "./score.js";
 
-/** Of one search. */
 export interface SearchOptions extends NamespaceOption {
-  /** The recall that it needs, in place of what the store was told; see `ProbingOptions`. */
+  /** Recall of this search; overrides the store's options. See `ProbingOptions`. */
   readonly recall?: ProbingOptions["recall"];
 }
 
@@ -31,7 +32,7 @@ export interface NearestMatches {
 
 export const searchOptions = optionNames<SearchOptions>("search", { recall: true, namespace: true });
 
-/** The filter and the options of a search as they are now. */
+/** Copies the filter and the options of a search. */
 function takeSearch(filter: Filter | undefined, options: SearchOptions = {}) {
   return { filter: filter && takeFilter(filter), options: takeOptions(options, searchOptions) };
 }
@@ -42,10 +43,10 @@ const scored = ["distance", "metadata", "contents"] as const;
 export abstract class SimilaritySearches extends VectorStore {
   declare FilterType: Filter;
 
-  /** What is nearest to a vector, with these fields. */
+  /** The nearest matches with these fields. */
   protected abstract nearest(search: NearestSearch, include: readonly MatchField[]): Promise<NearestMatches>;
 
-  /** The `k` documents nearest to a text. Default 4; beyond the store's size, all. */
+  /** The `k` documents nearest to a text, or all if there are fewer. Default 4. */
   override async similaritySearch(
     query: string,
     k?: number,
@@ -57,7 +58,7 @@ export abstract class SimilaritySearches extends VectorStore {
     return found.map(([document]) => document);
   }
 
-  /** As `similaritySearch`, with scores in [0, 1]: 1 is a perfect match. */
+  /** Like `similaritySearch`, with scores in [0, 1]: 1 is a perfect match. */
   override async similaritySearchWithScore(
     query: string,
     k?: number,
@@ -70,7 +71,10 @@ export abstract class SimilaritySearches extends VectorStore {
     return this.similaritySearchVectorWithScore(vector, k, own.filter, own.options);
   }
 
-  /** The `k` documents nearest to a vector, with scores in [0, 1]: 1 is a perfect match. Default 4; beyond the store's size, all. */
+  /**
+   * The `k` documents nearest to a vector, or all if there are fewer, with scores in [0, 1]: 1 is a
+   * perfect match. Default 4.
+   */
   override async similaritySearchVectorWithScore(
     query: number[],
     k: number = kDefault,
@@ -83,7 +87,7 @@ export abstract class SimilaritySearches extends VectorStore {
     return matches.map((match) => [toDocument(match), scoreOf(metric, match.distance as number)]);
   }
 
-  /** As `similaritySearchVectorWithScore`, with the distance under the index's metric, ascending. */
+  /** Like `similaritySearchVectorWithScore`, with the index's metric as ascending distance. */
   async similaritySearchVectorWithDistance(
     query: number[],
     k: number = kDefault,
@@ -96,7 +100,7 @@ export abstract class SimilaritySearches extends VectorStore {
     return matches.map((match) => [toDocument(match), match.distance as number]);
   }
 
-  /** As `similaritySearchWithScore`, with the distance under the index's metric, ascending. */
+  /** Like `similaritySearchWithScore`, with the index's metric as ascending distance. */
   async similaritySearchWithDistance(
     query: string,
     k?: number,
@@ -108,7 +112,10 @@ export abstract class SimilaritySearches extends VectorStore {
     return this.similaritySearchVectorWithDistance(vector, k, own.filter, own.options);
   }
 
-  /** The `k` documents nearest to an image, texts and images alike, with scores as of `similaritySearchWithScore`. */
+  /**
+   * The `k` documents nearest to an image, both texts and images, with scores as for
+   * `similaritySearchWithScore`.
+   */
   async similaritySearchByImageWithScore(
     image: Image,
     k?: number,
@@ -121,7 +128,7 @@ export abstract class SimilaritySearches extends VectorStore {
     return this.similaritySearchVectorWithScore(vector, k, own.filter, own.options);
   }
 
-  /** As `similaritySearchByImageWithScore`, without scores. */
+  /** Like `similaritySearchByImageWithScore`, without scores. */
   async similaritySearchByImage(
     image: Image,
     k?: number,

@@ -1,4 +1,4 @@
-/** The index of a store: opened by the first call that needs it, and created if there is none. */
+/** The index of a store. The first call that needs it opens it, and creates it if there is none. */
 
 import type { EmbeddingsInterface } from "@langchain/core/embeddings";
 import { createClient } from "../core.js";
@@ -22,7 +22,7 @@ type PlaceOptions = EmbeddedClientOptions | HttpClientOptions;
 
 export interface OpenedIndex {
   readonly index: VectorIndex;
-  /** The index's own. */
+  /** The metric of the index. */
   readonly metric: Metric;
 }
 
@@ -33,10 +33,13 @@ export class StoreIndex {
   readonly #model: StoreModel | undefined;
   #opened: Promise<OpenedIndex> | undefined;
   #checked: Promise<OpenedIndex> | undefined;
-  /** The model of an index that was created here is the store's. */
+  /** An index created here has the store's model. */
   #isCreated = false;
 
-  /** `args`: as `takeStoreOptions` gives them. `model`: what embeds the store's documents; a new index remembers it if it has a name. */
+  /**
+   * `args`: a result of `takeStoreOptions`. `model`: embeds the store's documents; a new index
+   * stores its name, if any.
+   */
   constructor(args: EncryptedVectorStoreArgs, model?: StoreModel) {
     this.#options = args;
     this.#model = model;
@@ -48,14 +51,15 @@ export class StoreIndex {
     return this.#options.indexName;
   }
 
-  /** An attempt that failed is made again by the next call. */
+  /** The next call repeats a failed attempt. */
   open(): Promise<OpenedIndex> {
     return this.#remember(() => this.#loadOrCreate());
   }
 
   /**
-   * As `open`, for work with vectors of the store's model. Throws `dimension_mismatch` or `invalid_request` if the index was created
-   * with another model, which a service tells by its name alone.
+   * Like `open`, for work with vectors of the store's model. Throws `dimension_mismatch` or
+   * `invalid_request` if the index was created with another model. A service is checked by the
+   * model's name only.
    */
   openForVectors(): Promise<OpenedIndex> {
     this.#checked ??= this.#openChecked().catch((error: unknown) => {
@@ -65,12 +69,12 @@ export class StoreIndex {
     return this.#checked;
   }
 
-  /** As `open`, but throws `not_found` if there is no index. */
+  /** Like `open`, but throws `not_found` if there is no index. */
   load(): Promise<OpenedIndex> {
     return this.#remember(() => this.#load());
   }
 
-  /** Closes what was opened here; a client given by the caller stays open. */
+  /** Closes the client unless the caller passed it. */
   async close(): Promise<void> {
     if (this.#ownsClient) await this.#client.close();
   }
@@ -116,7 +120,7 @@ export class StoreIndex {
       this.#isCreated = true;
       return { index, metric };
     } catch (error) {
-      // Another process created it between the two calls.
+      // Another process created it in between.
       if (!hasCode(error, "already_exists")) throw error;
       return this.#load();
     }
@@ -150,18 +154,18 @@ interface ChecksModel {
   [checkModel](embedder: Embedder): Promise<void>;
 }
 
-/** The embeddings of a store, and their model's name if it is known. */
+/** The embeddings of a store, and the model's name if known. */
 export interface StoreModel {
   readonly embeddings: EmbeddingsInterface;
   readonly name: string | undefined;
 }
 
-/** A model of the caller's own is not remembered: it would be asked for a vector before anything needs one. */
+/** A caller's own model is not identified: that would embed a text before anything is needed. */
 function modelOptions({ embeddings, name }: StoreModel) {
   return name === undefined ? {} : { embedding: embeddings as Embedder, embeddingModel: name };
 }
 
-/** The options of the client, without those of the store. */
+/** The client's options, without those of the store. */
 function placeOf(args: EncryptedVectorStoreArgs & PlaceOptions): PlaceOptions {
   if ("baseUrl" in args) {
     const { baseUrl, apiKey, timeoutMs, maxRetries } = args;
@@ -182,7 +186,7 @@ function placeOf(args: EncryptedVectorStoreArgs & PlaceOptions): PlaceOptions {
   };
 }
 
-/** By code, not by class: a given client may come from the package's other build (ESM, CommonJS). */
+/** By code, not by class: a caller's client may come from the other build (ESM, CommonJS). */
 function hasCode(error: unknown, code: ErrorCode): boolean {
   return isError(error) && error.code === code;
 }

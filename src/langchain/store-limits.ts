@@ -1,4 +1,4 @@
-/** What a store limits all its calls to: documents that a filter matches, and those of one namespace. */
+/** Limits all calls of a store to a filter and a namespace. */
 
 import { invalid } from "../check-input.js";
 import { SealdexError } from "../errors.js";
@@ -6,7 +6,6 @@ import { compileFilter, type Filter, matchesEverything, type Predicate, takeFilt
 import type { JsonText } from "../json-text.js";
 import type { Metadata, NamespaceOption } from "../vector-index.js";
 
-/** Of a call. */
 export interface LimitOptions extends NamespaceOption {
   readonly filter?: Filter | undefined;
 }
@@ -18,23 +17,29 @@ export class StoreLimits {
 
   constructor({ filter, namespace }: LimitOptions) {
     const compiled = filter && compileFilter(filter);
-    // One that everything matches is none, so that `deleteAll` may delete all.
+    // A filter that matches everything is no limit, so `deleteAll` may delete everything.
     const limits = compiled !== undefined && !matchesEverything(compiled.root);
     this.#matches = limits ? compiled.matches : undefined;
     this.#filter = limits ? takeFilter(filter as Filter) : undefined;
     this.#namespace = namespace;
   }
 
-  /** The store's filter and the call's, both required, and the namespace. Throws as `namespaceOf`. */
+  /**
+   * The conjunction of the store's filter and the call's, and the namespace. Throws like
+   * `namespaceOf`.
+   */
   of(call: LimitOptions): { readonly filter: Filter | undefined; readonly namespace: string | undefined } {
     return { filter: this.#both(call.filter), namespace: this.namespaceOf(call) };
   }
 
-  /** The store's namespace, or the call's if the store has none. Throws `invalid_request` for a call about another one. */
+  /**
+   * The store's namespace, or the call's if the store has none. Throws `invalid_request` for
+   * another one.
+   */
   namespaceOf({ namespace }: NamespaceOption = {}): string | undefined {
     if (this.#namespace === undefined) return namespace;
     if (namespace === undefined || namespace === this.#namespace) return this.#namespace;
-    throw invalid("namespace: expected none, or that of the store, got another one");
+    throw invalid(`namespace: this store is limited to namespace ${JSON.stringify(this.#namespace)}`);
   }
 
   /** Whether the store's filter matches. */
@@ -42,15 +47,15 @@ export class StoreLimits {
     return this.#matches?.(metadata) ?? true;
   }
 
-  /** What the documents that are added, and those that they replace, must match. */
+  /** A filter that added documents, and those that they replace, must match. */
   get within(): Filter | undefined {
     return this.#filter;
   }
 
-  /** Throws `forbidden` unless the store's filter matches. `where`: the document. */
+  /** Throws `forbidden` unless the store's filter matches. `where` names the document. */
   checkAdded({ text }: JsonText, where: string): void {
     if (this.#matches === undefined || this.#matches(JSON.parse(text) as Metadata)) return;
-    throw new SealdexError("forbidden", `${where}: expected metadata that match the filter of the store`);
+    throw new SealdexError("forbidden", `${where}: the metadata do not match the filter of the store`);
   }
 
   #both(filter: Filter | undefined): Filter | undefined {

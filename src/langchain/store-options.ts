@@ -19,7 +19,10 @@ import type {
 } from "../vector-index.js";
 import type { EmbeddingsInput } from "./choose-embeddings.js";
 
-/** Of a new index. `ivfflat` is the default. Only it has `precision` and `spilling`, which are checked when the store is created. */
+/**
+ * For a new index. Default `ivfflat`; the others have neither `precision` nor `spilling`, which is
+ * checked when the store is created.
+ */
 type IndexKind =
   | {
       readonly indexType?: FlatIndexConfig["type"] | PlainIndexConfig["type"];
@@ -37,47 +40,54 @@ type IndexKind =
 interface StoreFields {
   /** 1 to 128 bytes of UTF-8. Not secret. */
   readonly indexName: string;
-  /** 64 hexadecimal characters or 32 bytes. Needed again to open the index; there is no other way in. */
+  /**
+   * 64 hexadecimal characters or 32 bytes. Needed to open the index again: without the key, the
+   * data are lost.
+   */
   readonly indexKey: IndexKey;
-  /** Of a new index. Default `cosine`. An existing index of another metric is refused. */
+  /** For a new index. Default `cosine`. An existing index with another metric is refused. */
   readonly metric?: Metric;
   /**
-   * ANDed with the filter of every call: documents that it does not match are neither found, nor got, nor deleted, nor added, nor replaced:
-   * a batch with such a document, or with the id of one, is refused with `forbidden`. Later changes of the object change nothing.
+   * ANDed with the filter of every call. Documents that it does not match are never found,
+   * returned, deleted, added or replaced: a batch with such a document, or with the id of one, is
+   * refused with `forbidden`. Copied when the store is created.
    */
   readonly filter?: Filter;
   /**
-   * The namespace that every call is about: documents are stored in it, and no others are found, got, listed or deleted. Default: that of
-   * the call, see `NamespaceOption`.
+   * The namespace of every call: documents are stored in it, and others are never found, returned,
+   * listed or deleted. Default: the call's, see `NamespaceOption`.
    */
   readonly namespace?: string | undefined;
-  /** Of searches that declare none: the recall that they need, in place of `nProbes` and `greedy`; see `ProbingOptions`. */
+  /** Default recall of searches; replaces `nProbes` and `greedy`. See `ProbingOptions`. */
   readonly recall?: DeclaredRecall | undefined;
   /** Inverted lists to probe. Default: the index chooses. */
   readonly nProbes?: number;
-  /** Probes on while an unprobed list could still hold a closer document. Default false. */
+  /** Continues while an unprobed list could contain a closer document. Default false. */
   readonly greedy?: boolean;
-  /** How embedding models are found by name. */
+  /** Options for models that are loaded by name. */
   readonly models?: ModelOptions;
-  /** Of a new index: makes documents searchable by words. `true` for English texts. Default: none. */
+  /** For a new index: enables keyword search. `true` for English texts. Default: disabled. */
   readonly textIndex?: TextIndexOptions | boolean;
 }
 
 export type StoreOptions = StoreFields & IndexKind;
 
 interface StoreAtLocation extends EmbeddedClientOptions {
-  /** The specification's wrapper takes one for storage locations too. Only a service checks it. */
+  /** For a service. The specification's wrapper accepts it with storage locations too. */
   readonly apiKey?: string | undefined;
 }
 
-/** Where the index is: storage locations, a Sealdex service, or a client that the caller has and closes. */
+/**
+ * Place of the index: storage locations, a Sealdex service, or the caller's client, which the
+ * caller closes.
+ */
 export type EncryptedVectorStoreArgs = StoreOptions &
   (StoreAtLocation | HttpClientOptions | { readonly client: Client });
 
-/** Everything in one object. */
+/** All arguments in one object. */
 export type EncryptedVectorStoreFields = EncryptedVectorStoreArgs & { readonly embeddings: EmbeddingsInput };
 
-/** Arguments of the factories: the store's, and ids for the documents. */
+/** Arguments of the factories: those of the store, and ids of the documents. */
 export type EncryptedVectorStoreFactoryArgs = EncryptedVectorStoreArgs & { readonly ids?: readonly string[] };
 
 type SelectorArgs = EncryptedVectorStoreFactoryArgs & {
@@ -127,8 +137,8 @@ const paramNames = optionNames<StoreOptions["indexConfigParams"] & object>("inde
 });
 
 /**
- * The options without a reference to anything that the caller can change. Throws `invalid_request` for options that no store takes, or not
- * for this kind of location.
+ * Copies the options. Throws `invalid_request` for unknown options, or those of another kind of
+ * location.
  */
 export function takeStoreOptions(options: EncryptedVectorStoreArgs): EncryptedVectorStoreArgs {
   const args = takeOptions(options, namesFor(options));
@@ -154,7 +164,7 @@ function namesFor(options: EncryptedVectorStoreArgs): OptionNames {
   return hasOption(options, "baseUrl") ? withUrl : withLocation;
 }
 
-/** LangChain's example selectors pass their own options on to the factory of the store. */
+/** LangChain's example selectors pass their own options to the factory of the store. */
 export function withoutSelectorOptions(
   args: EncryptedVectorStoreFactoryArgs,
 ): EncryptedVectorStoreFactoryArgs {
@@ -162,7 +172,7 @@ export function withoutSelectorOptions(
   return rest;
 }
 
-/** The two arguments of a store that are given as one. */
+/** Splits the single argument into the two of the constructor. */
 export function splitFields(fields: EncryptedVectorStoreFields): {
   embeddings: EmbeddingsInput;
   args: EncryptedVectorStoreArgs;

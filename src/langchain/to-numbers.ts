@@ -1,6 +1,6 @@
-/** A vector as LangChain has it: an array of numbers. */
+/** Converts a vector to LangChain's array of numbers. */
 
-/** A loop: `Array.from` takes four times as long for a typed array. */
+/** `Array.from` takes four times as long for a typed array. */
 export function toNumbers(vector: ArrayLike<number>): number[] {
   const numbers: number[] = [];
   numbers.length = vector.length;

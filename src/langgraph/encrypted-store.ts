@@ -48,16 +48,17 @@ import {
   type SearchOptions,
 } from "./operation-names.js";
 
-/** Which fields of values are embedded for semantic search, and how: LangGraph's `IndexConfig`. */
+/** The fields that are embedded for semantic search, and their model: LangGraph's `IndexConfig`. */
 export interface SemanticIndex {
-  /** Components of the model's vectors. */
+  /** Dimension of the model's vectors. */
   readonly dims: number;
   readonly embeddings: EmbeddingsInput;
   /** Default `["$"]`: the whole value as JSON. */
   readonly fields?: readonly string[];
   /**
-   * Of a new store: what is embedded is searched by words, too, and `search` with a `query` gives the best by words and meaning. What a
-   * query can say is in docs/hybrid.md. `true` for English texts. Default: by meaning alone.
+   * For a new store: `search` with a `query` then combines keyword and semantic search;
+   * docs/hybrid.md describes the query syntax. `true` for English texts. Default: semantic search
+   * only.
    */
   readonly textIndex?: TextIndexOptions | boolean;
 }
@@ -69,21 +70,24 @@ const semanticIndexOptions = optionNames<SemanticIndex>("index", {
   textIndex: true,
 });
 
-/** A store has namespaces of its own. */
+/** Options of a vector store only; this store has its own namespaces. */
 type OfVectorStore = "filter" | "metric" | "namespace" | "textIndex";
 type Without<T> = T extends unknown ? Omit<T, OfVectorStore> : never;
 
-/** Where the store is and the key to it, as for `EncryptedVectorStore`; `index` for semantic search. */
+/**
+ * Location and key of the store, as for `EncryptedVectorStore`; `index` enables semantic search.
+ */
 export type EncryptedStoreArgs = Without<EncryptedVectorStoreArgs> & { readonly index?: SemanticIndex };
 
 const topKMax = 10_000;
 const idsPerPage = 1000;
 
 /**
- * A value may be up to 64 KiB of JSON. Filters are this library's, on the fields of the value (`{ score: { $gt: 4 } }`,
- * dotted paths reach into it). `search` with a `query` gives the nearest first, with their cosine similarity as `score`, or, by words
- * and meaning, with the fused score; and items that are not embedded after them; without one, the latest updated first. A batch reads before it writes, and
- * of several puts to one key the last wins.
+ * A value may have up to 64 KiB of JSON. Filters use this library's operators on the fields of the
+ * value (`{ score: { $gt: 4 } }`, dotted paths allowed). `search` with a `query` returns the
+ * nearest items first, with their cosine similarity (or, with a text index, the fused score) as
+ * `score`, followed by items that are not embedded. Without a query, the latest updated come first.
+ * A batch reads before it writes, and the last of several puts to one key wins.
  */
 export class EncryptedStore extends BaseStore {
   readonly #index: StoreIndex;
@@ -91,17 +95,16 @@ export class EncryptedStore extends BaseStore {
   readonly #models: Models;
   readonly #embedder: Embedder | undefined;
   readonly #fields: readonly string[];
-  /** Whether texts are searched by words as well. */
+  /** Whether searches include keywords. */
   readonly #isHybrid: boolean;
-  /** The vector of what is not embedded. */
+  /** The vector of rows without an embedded text. */
   readonly #blank: readonly number[];
   #turn = 0;
 
   constructor({ index: semantic, ...args }: EncryptedStoreArgs) {
     super();
     for (const name of ["filter", "metric", "namespace", "textIndex"] satisfies OfVectorStore[]) {
-      if (hasOption(args, name))
-        throw invalid(`EncryptedStore: expected no ${name}, which only a vector store takes`);
+      if (hasOption(args, name)) throw invalid(`EncryptedStore: ${name} is only for vector stores`);
     }
     const index = semantic && takeOptions(semantic, semanticIndexOptions);
     const textIndex = index?.textIndex ?? false;
@@ -115,7 +118,7 @@ export class EncryptedStore extends BaseStore {
     this.#blank = Array.from({ length: index?.dims ?? 1 }, () => 0);
   }
 
-  /** Throws `invalid_request`, and writes nothing, for an operation with a property that none of its kind has. */
+  /** Throws `invalid_request`, and writes nothing, if an operation has an unknown property. */
   override async batch<Op extends Operation[]>(operations: Op): Promise<OperationResults<Op>> {
     const puts = new Map<string, PutOperation>();
     const reads = operations.map((operation): ((index: VectorIndex) => Promise<unknown>) => {
@@ -144,7 +147,7 @@ export class EncryptedStore extends BaseStore {
     return read as OperationResults<Op>;
   }
 
-  /** As of any `BaseStore`. Throws `invalid_request` for an option that it does not take. */
+  /** Like any `BaseStore`. Throws `invalid_request` for an unknown option. */
   override async search(
     namespacePrefix: string[],
     options: SearchOptions = {},
@@ -153,13 +156,13 @@ export class EncryptedStore extends BaseStore {
     return super.search(namespacePrefix, options);
   }
 
-  /** As of any `BaseStore`. Throws `invalid_request` for an option that it does not take. */
+  /** Like any `BaseStore`. Throws `invalid_request` for an unknown option. */
   override async listNamespaces(options: NamespaceOptions = {}): ReturnType<BaseStore["listNamespaces"]> {
     options = takeOptions(options, namespaceOptions);
     return super.listNamespaces(options);
   }
 
-  /** Closes what the store opened; a client given by the caller stays open. */
+  /** Closes the client unless the caller passed it. */
   override async stop(): Promise<void> {
     await Promise.all([this.#index.close(), this.#models.close()]);
   }
@@ -177,7 +180,7 @@ export class EncryptedStore extends BaseStore {
     return found === undefined ? null : toStoreItem(rowOf(found.metadata));
   }
 
-  /** Writes everything before it deletes what is left over: a failure in between loses nothing. */
+  /** Writes before it deletes obsolete rows, so that a failure in between loses nothing. */
   async #put(index: VectorIndex, puts: ReadonlyMap<string, PutOperation>): Promise<void> {
     const found = await index.get([...puts.keys()], { include: ["metadata"] });
     const before = new Map(found.map(({ id, metadata }) => [id, rowOf(metadata)]));
@@ -202,7 +205,7 @@ export class EncryptedStore extends BaseStore {
     if (leftOver.length > 0) await index.delete({ ids: leftOver });
   }
 
-  /** The texts of each put that has any, with their vectors. */
+  /** The embedded texts of each put, with their vectors. */
   async #embed(puts: readonly PutOperation[]): Promise<Map<PutOperation, EmbeddedText[]>> {
     const found = new Map<PutOperation, EmbeddedText[]>();
     if (this.#embedder === undefined) return found;
@@ -242,7 +245,8 @@ export class EncryptedStore extends BaseStore {
   ): Promise<SearchItem[]> {
     const queryVector = await embedder.embedQuery(query);
     const rows = rowFilter(namespacePrefix, filter, { indexed: true });
-    // An item with several texts may come several times: until there are enough of them, ask for more rows.
+    // An item with several texts may match several times, so more rows are requested until enough
+    // items are found.
     for (let topK = Math.min(2 * wanted, topKMax); ; topK = Math.min(4 * topK, topKMax)) {
       const request = { queryVector, topK, ...this.#probing, filter: rows };
       const matches = this.#isHybrid
@@ -253,7 +257,7 @@ export class EncryptedStore extends BaseStore {
     }
   }
 
-  /** Rows that match, the latest updated first. */
+  /** Matching rows, the latest updated first. */
   async #latest(index: VectorIndex, filter: Filter): Promise<ItemRow[]> {
     const everyList = { nProbes: Number.MAX_SAFE_INTEGER };
     const queryVector = [...this.#blank];
@@ -288,7 +292,7 @@ interface Scored {
   readonly score: number;
 }
 
-/** The best row of each item; a row that a later state of its item left behind does not count. */
+/** The best row of each item, without rows that a later state of the item left behind. */
 async function bestOfEach(index: VectorIndex, matches: readonly Scored[]): Promise<SearchItem[]> {
   const best = new Map<string, { row: ItemRow; score: number }>();
   const doubtful = matches.map(({ metadata }) => rowOf(metadata)).filter(({ row }) => row > 0);
@@ -306,7 +310,7 @@ async function bestOfEach(index: VectorIndex, matches: readonly Scored[]): Promi
   return [...best.values()].map(({ row, score }) => ({ ...toStoreItem(row), score }));
 }
 
-/** For more rows than one query gives. */
+/** Reads more rows than one query returns. */
 async function allMatching(index: VectorIndex, filter: Filter): Promise<ItemRow[]> {
   const { matches } = compileFilter(filter);
   const rows: ItemRow[] = [];
@@ -320,7 +324,7 @@ async function allMatching(index: VectorIndex, filter: Filter): Promise<ItemRow[
   }
 }
 
-/** The operation as it is now. Throws `invalid_request` for a value that JSON would change. */
+/** Copies the operation. Throws `invalid_request` for a value that JSON would change. */
 function takePut(operation: PutOperation): PutOperation {
   const { namespace, key, value, index } = takeOptions(operation, operationNames.put);
   checkAddress({ namespace, key });
@@ -333,17 +337,17 @@ function takePut(operation: PutOperation): PutOperation {
   };
 }
 
-/** The operation as it is now. Throws `invalid_request` for what is no filter. */
+/** Copies the operation. Throws `invalid_request` for an invalid filter. */
 function takeSearch(operation: SearchOperation): SearchOperation {
   const { namespacePrefix, filter, ...others } = takeOptions(operation, operationNames.search);
   const own = filter && (takeFilter(filter as Filter) as SearchOperation["filter"]);
   return { ...others, namespacePrefix: [...namespacePrefix], ...(own && { filter: own }) };
 }
 
-/** What LangGraph's own `put` has checked; `batch` can be called past it. */
+/** Repeats the checks of LangGraph's `put`, which callers of `batch` bypass. */
 function checkAddress({ namespace, key }: Pick<PutOperation, "namespace" | "key">): void {
   if (namespace.length === 0 || !namespace.every((label) => typeof label === "string" && label !== "")) {
-    throw invalid("namespace: expected at least one label, and labels that are not empty");
+    throw invalid("namespace: expected at least one label, and no empty ones");
   }
   if (typeof key !== "string") throw invalid(`key: expected a string, got ${typeof key}`);
 }

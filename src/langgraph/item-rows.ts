@@ -1,6 +1,6 @@
 /**
- * Items of a LangGraph store as rows of an index: one row for each text that is embedded, at least one. All rows of an
- * item hold the whole of it, so that any of them answers a filter; the first, whose id is the item's, is authoritative.
+ * Rows of a LangGraph item: one per embedded text, at least one. All rows contain the whole item,
+ * so that any of them answers a filter; the first, whose id is the item's, is authoritative.
  */
 
 import { createHash } from "node:crypto";
@@ -20,14 +20,14 @@ export interface ItemRow {
   readonly updatedAt: number;
   /** Orders updates of the same millisecond. */
   readonly turn: number;
-  /** Whether the row's vector is a text's. */
+  /** Whether the row's vector belongs to a text. */
   readonly indexed: boolean;
-  /** Position among the item's rows, and how many there are. */
+  /** Position among the item's rows, and their number. */
   readonly row: number;
   readonly rows: number;
 }
 
-/** Of namespace and key; the id of the item's first row. */
+/** The id of the first row of the item with this namespace and key. */
 export function itemId(namespace: readonly string[], key: string): string {
   return createHash("sha256")
     .update(JSON.stringify([namespace, key]))
@@ -40,11 +40,11 @@ export function rowId(id: string, row: number): string {
 
 export interface EmbeddedText {
   readonly vector: readonly number[];
-  /** To be searched by words. */
+  /** The text for keyword search. */
   readonly text?: string;
 }
 
-/** An item's rows: one under each of `texts`, or one under `blank` if there are none. */
+/** The rows of an item: one per text, or one with the vector `blank` if there are none. */
 export function toRows(
   item: Omit<ItemRow, "indexed" | "row" | "rows">,
   texts: readonly EmbeddedText[],
@@ -67,12 +67,12 @@ export function toStoreItem({ namespace, key, value, createdAt, updatedAt }: Ite
   return { namespace, key, value, createdAt: new Date(createdAt), updatedAt: new Date(updatedAt) };
 }
 
-/** Whether two rows are of the same state of an item. */
+/** Whether two rows belong to the same state of an item. */
 export function isSameState(a: ItemRow, b: ItemRow): boolean {
   return a.updatedAt === b.updatedAt && a.turn === b.turn;
 }
 
-/** Rows under a namespace whose values match. */
+/** A filter for rows under a namespace whose values match. */
 export function rowFilter(prefix: readonly string[], filter: Value | undefined, more: Filter): Filter {
   const conditions: Filter[] = [more];
   prefix.forEach((label, i) => conditions.push({ [`namespace.${i}`]: label }));
@@ -80,12 +80,12 @@ export function rowFilter(prefix: readonly string[], filter: Value | undefined, 
   return { $and: conditions };
 }
 
-/** The filter, of the value in a row's metadata. What is no filter stays as it is, and is refused by the index. */
+/** Moves a filter to the value within a row's metadata. The index refuses invalid filters. */
 function onValue(filter: unknown): Filter {
   if (typeof filter !== "object" || filter === null || Array.isArray(filter)) return filter as Filter;
   const conditions = Object.entries(filter).map(([key, condition]: [string, unknown]) => {
     if (key === "$not") return [key, onValue(condition)] as const;
-    // Of an operator that there is not, the index says so.
+    // The index refuses unknown operators.
     if (key.startsWith("$"))
       return [key, Array.isArray(condition) ? condition.map(onValue) : condition] as const;
     return [`value.${key}`, condition] as const;
@@ -94,8 +94,9 @@ function onValue(filter: unknown): Filter {
 }
 
 /**
- * The texts at a path of a value: `$` for the whole as JSON, `title`, `metadata.title`, `chapters[*].content`,
- * `authors[0].name`, `tags[-1]`. Numbers and booleans count as texts; objects and arrays as their JSON.
+ * The texts at a path of a value: `$` (the whole value as JSON), `title`, `metadata.title`,
+ * `chapters[*].content`, `authors[0].name`, `tags[-1]`. Numbers and booleans count as texts,
+ * objects and arrays as their JSON.
  */
 export function textsAt(value: unknown, path: string): string[] {
   if (path === "$") return [JSON.stringify(value)];

@@ -1,8 +1,10 @@
-/** Which namespaces there are, as LangGraph asks for them. */
+/** Lists namespaces as LangGraph does. */
 
 import type { ListNamespacesOperation, MatchCondition } from "@langchain/langgraph-checkpoint";
 
-/** The distinct namespaces that match every condition, cut off at `maxDepth` labels, in the order of their labels. */
+/**
+ * The distinct namespaces that match every condition, cut to `maxDepth` labels and sorted by label.
+ */
 export function namespacesOf(
   items: readonly { readonly namespace: string[] }[],
   { matchConditions = [], maxDepth, limit, offset }: ListNamespacesOperation,

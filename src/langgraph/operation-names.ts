@@ -1,4 +1,4 @@
-/** Which options the store's methods take, and which properties the operations of a batch have. */
+/** Names of the store's options and of the properties of batch operations. */
 
 import type {
   BaseStore,

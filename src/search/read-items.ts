@@ -12,7 +12,8 @@ import {
 import type { RowBlock } from "../segment/block.js";
 import type { OpenRecords } from "../segment/segment-reader.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
-import type { MatchField, RawMetadata, ResultOptions, StoredItem } from "../vector-index.js";
+import type { RawMetadata, ResultSettings } from "../served-index.js";
+import type { MatchField, StoredItem } from "../vector-index.js";
 import { bySegment, type RowRef } from "./snapshot.js";
 
 /** What is stored of one row, as far as it was asked for. */
@@ -35,8 +36,7 @@ const decodedBytesMax = 256 * 1024;
 /** What an item takes in memory besides its fields. */
 const itemBytes = 128;
 
-/** What results may take, and their form. */
-export type CheckedResults = Pick<ResultOptions, "reserveBytes" | "rawMetadata">;
+export type CheckedResults = ResultSettings;
 
 /** The same results, for which nothing is reserved before `confirm` resolves. */
 export function reservedAfter<T extends CheckedResults>(confirm: () => Promise<void>, results: T): T {

@@ -12,14 +12,14 @@ import { type FooterDraft, encodeFooter } from "./footer.js";
 import { encodeExpiries } from "./expiries.js";
 import { type EncodedColumn, gatherColumns } from "./gather-columns.js";
 import { buildEntries, entryWords } from "./id-table.js";
+import type { RowTexts } from "./gather-terms.js";
 import { encodedPageBytes, encodePage } from "./page.js";
 import { type Rows, rowsAt } from "./row.js";
 import type { Encoding, Grouped, RowSource } from "./row-source.js";
 import { SealedParts } from "./sealed-parts.js";
 import { sortedIdsOf } from "./sorted-ids.js";
-import type { RowOrigin } from "./moved-terms.js";
 import { encodeSecondLists } from "./encode-second-lists.js";
-import { encodeTermIndex, type WordSource } from "./term-index.js";
+import { encodeTermIndex } from "./term-index.js";
 
 /** Rows to store. Their fingerprints are distinct, and differ from the deleted ones. */
 export interface Batch {
@@ -29,8 +29,6 @@ export interface Batch {
   readonly source: RowSource;
   /** Fingerprints of items that this segment deletes. */
   readonly deleted: readonly Uint8Array[];
-  /** Rows that are those of stored segments. Default: none. */
-  readonly origins?: readonly RowOrigin[];
   /** The rows to store and their order, if known; else all rows, grouped by the encoding. */
   readonly grouped?: Grouped;
 }
@@ -62,13 +60,13 @@ const rowsVisited = 4096;
 const pagesTogether = 4;
 const partsTogether = 16;
 
-/** Seals a segment. Yields between pieces of work of a few milliseconds. `words`: if the index holds them. */
+/** Seals a segment. Yields between pieces of work of a few milliseconds. `texts`: if the index holds words. */
 export function* writeSegment(
   keys: ParentKeys,
   context: ObjectContext,
   batch: Batch,
   encoding: Encoding,
-  words?: WordSource,
+  texts?: RowTexts,
 ): Work<SealedSegment> {
   const { dimension } = batch;
   const { order, runs } = batch.grouped ?? (yield* groupByList(batch, encoding));
@@ -109,7 +107,7 @@ export function* writeSegment(
   const contents = yield* sealPages(rows.length, (i) => rows.at(i).contents, pageBytes, parts);
 
   yield;
-  const terms = words && (yield* sealTerms(rows, words, parts));
+  const terms = texts && (yield* sealTerms(rows, texts, parts));
 
   yield;
   const { ids: idsInOrder, entry } = yield* sortedIdsOf(rows, fingerprints);
@@ -252,8 +250,8 @@ function* sealPages(
   return sealed;
 }
 
-function* sealTerms(rows: Rows, words: WordSource, sealing: SealedParts): Work<FooterDraft["terms"]> {
-  const encoded = yield* encodeTermIndex(rows, words);
+function* sealTerms(rows: Rows, rowTexts: RowTexts, sealing: SealedParts): Work<FooterDraft["terms"]> {
+  const encoded = yield* encodeTermIndex(rows, rowTexts);
   if (encoded === undefined) return undefined;
   const { texts, length, lengthBytes } = encoded;
   const lengths = encoded.lengths.map(({ plaintext, firstRow, rows: count }) => ({

@@ -1,27 +1,20 @@
 /**
- * What a segment holds of the words of its rows: their lengths, the postings of all terms, the dictionary. FORMAT.md §4. Texts of
- * new rows are analyzed; rows of stored segments take what those hold of them. The bytes are the same either way.
+ * Encodes the words of a segment's rows: lengths of their texts, postings of all terms, dictionary. FORMAT.md §4. A function of the rows
+ * alone, so that a merge analyzes texts again and no term of a deleted row outlives it.
  */
 
-import { BitReader } from "../engine/bit-reader.js";
 import { type PostingList, PostingStream } from "../engine/postings.js";
 import type { Work } from "../engine/work.js";
 import { gatherTerms, type GatheredTerms, type RowTexts } from "./gather-terms.js";
 import type { TextSums } from "./footer-texts.js";
-import { mergeTerms, type RowTerms } from "./merge-terms.js";
-import { type Rows, rowsAt } from "./row.js";
-import { encodeTerms } from "./term-dictionary.js";
-import { noPlace, type TermSource } from "./term-source.js";
+import type { Rows } from "./row.js";
+import { encodeTerms, type EncodedTerms } from "./term-dictionary.js";
 
-/** Where the words of rows are taken from. */
-export interface WordSource {
-  readonly texts: RowTexts;
-  /** The words of some rows, at most one source of each; the texts of all others are analyzed. */
-  readonly known: readonly TermSource[];
-}
-
-export interface EncodedTermIndex extends TextSums, Omit<RowTerms, "lengths"> {
+export interface EncodedTermIndex extends TextSums {
   readonly lengths: readonly EncodedLengths[];
+  /** Chunks of the stream. */
+  readonly postings: readonly Uint8Array[];
+  readonly dictionary: readonly EncodedTerms[];
 }
 
 export interface EncodedLengths {
@@ -36,37 +29,9 @@ const rowsOfLengths = 2 ** 16;
 const occurrencesTogether = 2 ** 14;
 
 /** Undefined if no row has a term. */
-export function* encodeTermIndex(
-  rows: Rows,
-  { texts, known }: WordSource,
-): Work<EncodedTermIndex | undefined> {
-  const { lengths, postings, dictionary } =
-    known.length === 0 ? yield* analyzedTerms(rows, texts) : yield* joinedTerms(rows, texts, known);
-  if (dictionary.length === 0) return undefined;
-  return { ...encodeLengths(rows, lengths), postings, dictionary };
-}
-
-function* joinedTerms(rows: Rows, texts: RowTexts, known: readonly TermSource[]): Work<RowTerms> {
-  const isKnown = new Uint8Array(rows.length);
-  for (const { places } of known) for (const place of places) if (place !== noPlace) isKnown[place] = 1;
-  const places = new Uint32Array(rows.length)
-    .map((_, place) => place)
-    .filter((place) => isKnown[place] === 0);
-  if (places.length === 0) return yield* mergeTerms(known, rows.length);
-  const { lengths, postings, dictionary } = yield* analyzedTerms(rowsAt(rows, places), texts);
-  const analyzed = {
-    lengths,
-    places,
-    postings: postings.map((chunk) => new BitReader(chunk)),
-    dictionary: dictionary.map(({ plaintext }) => plaintext),
-  };
-  yield;
-  return yield* mergeTerms([...known, analyzed], rows.length);
-}
-
-/** The words of rows by their texts. */
-export function* analyzedTerms(rows: Rows, texts: RowTexts): Work<RowTerms> {
+export function* encodeTermIndex(rows: Rows, texts: RowTexts): Work<EncodedTermIndex | undefined> {
   const gathered = yield* gatherTerms(rows, texts);
+  if (gathered.terms.length === 0) return undefined;
   yield;
   const stream = new PostingStream();
   const lists: PostingList[] = [];
@@ -86,7 +51,7 @@ export function* analyzedTerms(rows: Rows, texts: RowTexts): Work<RowTerms> {
     start = end;
   }
   const dictionary = yield* encodeTerms(gathered.terms, lists);
-  return { lengths: gathered.lengths, postings: stream.finish(), dictionary };
+  return { ...encodeLengths(rows, gathered.lengths), postings: stream.finish(), dictionary };
 }
 
 /** Adds occurrences `from` to `end` to the present list of the stream, which begins with occurrence `start`. */

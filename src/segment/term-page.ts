@@ -11,7 +11,7 @@ const entryBytesMin = 5;
 
 export class TermPage implements CachedValue {
   readonly bytes: number;
-  readonly plaintext: Uint8Array;
+  readonly #plaintext: Uint8Array;
   readonly #count: number;
   /** Where the last list ends. */
   readonly #end: number;
@@ -21,8 +21,8 @@ export class TermPage implements CachedValue {
 
   /** Keeps `page`. Throws `corrupt` unless it is the page that begins with `firstTerm`, of a segment with so many rows and bytes of postings. */
   constructor(page: Uint8Array, { firstTerm, rows, streamBytes }: PageOf) {
-    this.plaintext = new Uint8Array(page.buffer, page.byteOffset, page.length);
-    const { walk, count, end } = walkPage(this.plaintext);
+    this.#plaintext = new Uint8Array(page.buffer, page.byteOffset, page.length);
+    const { walk, count, end } = walkPage(this.#plaintext);
     expectStored(
       count > 0 && entryBytesMin * count <= page.length,
       "dictionary",
@@ -89,7 +89,7 @@ export class TermPage implements CachedValue {
 
   /** At the first term of a group. */
   #walkFrom(group: number): TermWalk {
-    const walk = new TermWalk(this.plaintext, this.#entries[group], this.#starts[group]);
+    const walk = new TermWalk(this.#plaintext, this.#entries[group], this.#starts[group]);
     walk.next();
     walk.start = this.#starts[group];
     return walk;
@@ -108,7 +108,7 @@ function misfit(expected: string): SealdexError {
 }
 
 /** Before the first entry of a page; how many it has, and where the last list ends. */
-export function walkPage(page: Uint8Array): {
+function walkPage(page: Uint8Array): {
   readonly walk: TermWalk;
   readonly count: number;
   readonly end: number;
@@ -120,7 +120,7 @@ export function walkPage(page: Uint8Array): {
 }
 
 /** Reads entries one after the other. */
-export class TermWalk {
+class TermWalk {
   at: number;
   readonly term = new Uint8Array(termBytesMax);
   length = 0;
@@ -179,19 +179,13 @@ export class TermWalk {
     return value >>> 0;
   }
 
-  /** Copies the present term to the beginning of `into`. Returns how many bytes it has. */
-  copyTerm(into: Uint8Array): number {
-    for (let i = 0; i < this.length; i++) into[i] = this.term[i];
-    return this.length;
-  }
-
-  /** Negative if the present term comes before `term`, of `length` bytes, 0 if they are equal. */
-  compare(term: Uint8Array, length = term.length): number {
-    const common = Math.min(this.length, length);
+  /** Negative if the present term comes before `term`, 0 if they are equal. */
+  compare(term: Uint8Array): number {
+    const common = Math.min(this.length, term.length);
     for (let k = 0; k < common; k++) {
       const difference = this.term[k] - term[k];
       if (difference !== 0) return difference;
     }
-    return this.length - length;
+    return this.length - term.length;
   }
 }

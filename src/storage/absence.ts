@@ -1,8 +1,10 @@
 /**
- * Whether a blob is absent, found out without waiting. Every query asks whether there is a newer manifest, and memory and the local disk
- * answer in about a microsecond, of which a promise would take several.
+ * Checks synchronously whether a blob is absent. Every query checks for a newer manifest, and
+ * memory and the local disk answer in about a microsecond; a promise would cost more than the call
+ * itself.
  *
- * No method of the contract: a store that wraps another one, and may answer its reads otherwise, must not inherit it.
+ * This is not part of the storage contract: a store that wraps another one, and may answer its
+ * reads differently, must not inherit it.
  */
 
 import type { BlobStore } from "./blob-store.js";
@@ -12,18 +14,22 @@ type AbsenceCheck = (key: string) => boolean;
 
 const checks = new WeakMap<BlobStore, AbsenceCheck>();
 
-/** Returns `store`, which answers `isAbsent` by `check` from now on: true only if a read that began now would give null. */
+/**
+ * Lets `isAbsent` use `check` for `store`. True only if a read that starts now would return null.
+ */
 export function withAbsenceCheck(store: BlobStore, check: AbsenceCheck): BlobStore {
   checks.set(store, check);
   return store;
 }
 
-/** The check of a store, if it has one. */
 export function absenceCheckOf(store: BlobStore): AbsenceCheck | undefined {
   return checks.get(store);
 }
 
-/** Lets `store` answer by the check of the store that it passes every call on to, if that has one. `keyOf`: the key of a key there. */
+/**
+ * Forwards the check of the store that `store` delegates every call to. `keyOf` maps a key of
+ * `store` to the key in that store.
+ */
 export function withAbsenceCheckOf(
   store: BlobStore,
   inner: BlobStore,

@@ -1,17 +1,17 @@
 /**
- * A flat namespace of write-once blobs: all that Sealdex asks of a storage location.
+ * A flat namespace of write-once blobs: everything that Sealdex requires of a storage location.
  *
- * A blob, once created, never changes; it can only be deleted, which frees its key. Everything an index
- * relies on is stated here, and `conformance.ts` checks it for every driver on the real thing, next to this
- * file. A driver sees names and ciphertext, never a key.
+ * A blob never changes once created; deleting it frees its key. This file states everything that an
+ * index relies on, and `conformance.ts` checks it for every driver against a real server. A driver
+ * sees names and ciphertext, never a key.
  *
- * Keys are 1 to 512 characters: parts of `a-z` and `0-9` joined by `/`, no part empty, no part longer than
- * 250, and no key is a whole-part prefix of another (`a` and `a/b` never both exist).
+ * Keys are 1 to 512 characters: parts of `a-z` and `0-9` joined by `/`, no part empty, no part
+ * longer than 250, and no key is a whole-part prefix of another (`a` and `a/b` never both exist).
  *
- * Any number of calls may be in progress at once; a driver bounds how many it works on.
+ * Any number of calls may be in progress at once; a driver limits its own concurrency.
  */
 
-/** `length` bytes from `offset`; whole numbers, 0 or more, and at most 1 GiB. */
+/** `length` bytes from `offset`; integers, at least 0 and at most 1 GiB. */
 export interface ByteRange {
   readonly offset: number;
   readonly length: number;
@@ -35,9 +35,9 @@ export interface ListOptions extends OperationOptions {
 
 export interface BlobStore {
   /**
-   * The given part of a blob; null if there is no such blob. A range that reaches past the end gives what there is, possibly
-   * nothing. Whatever is stored there, a read takes memory and time for the range alone. The result is the caller's to keep
-   * and to change.
+   * Reads a range of a blob; null if there is no such blob. A range beyond the end returns the
+   * bytes that exist, possibly none. A read takes memory and time for the range alone, whatever is
+   * stored. The caller may keep and change the result.
    */
   read(key: string, range: ByteRange, options?: OperationOptions): Promise<Uint8Array | null>;
   /**

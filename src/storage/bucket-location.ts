@@ -1,8 +1,10 @@
-/** The fields of a storage location that name a bucket, checked. Messages never repeat what a field holds. */
+/**
+ * Checks the fields of a storage location that name a bucket. Messages never repeat a field's
+ * value.
+ */
 
 import { SealdexError } from "../errors.js";
 
-/** What a caller gives; of `StorageLocation`. */
 interface BucketFields {
   readonly location: string;
   readonly bucket?: unknown;
@@ -15,7 +17,7 @@ interface BucketFields {
 
 export interface BucketLocation {
   readonly bucket: string;
-  /** What every object's name begins with, before a "/"; may be empty. */
+  /** Prefix of every object's name, before a "/"; may be empty. */
   readonly path: string;
   readonly region: string | undefined;
   /** Without a path of its own and without a "/" at its end. */

@@ -1,4 +1,4 @@
-/** The cases of the conformance suite: what blob-store.ts promises, one promise a case. */
+/** The cases of the conformance suite, one promise of blob-store.ts each. */
 
 import { deepStrictEqual, ok, strictEqual } from "node:assert";
 import type { BlobStore } from "./blob-store.js";
@@ -8,23 +8,24 @@ export interface ConformanceLocation {
   /** Another handle on it. A store that lives in one process may give the same one every time. */
   open(): Promise<BlobStore>;
   /**
-   * Starts these creates of one key at once in another process, and gives what each resolved to. With it,
-   * half of the creates that race come from there; without it, a driver is tested within one process only.
+   * Starts these creates of one key at once in another process, and resolves to their results. With
+   * it, half of the racing creates run there; without it, a driver is tested within one process
+   * only.
    */
   createElsewhere?(key: string, contents: readonly Uint8Array[]): Promise<boolean[]>;
   /** Removes it; called after its handles are closed. */
   destroy?(): Promise<void>;
 }
 
-/** `open` is the location's, of which every handle is closed afterwards. */
+/** `open` opens the location; the suite closes every handle afterwards. */
 type ConformanceCase = (open: () => Promise<BlobStore>, location: ConformanceLocation) => Promise<void>;
 
 const alphabet = "0123456789abcdefghijklmnopqrstuvwxyz";
 const mebibyte = 1024 * 1024;
 const largestBytes = 64 * mebibyte;
-/** A range has at most. */
+/** The longest range that the contract allows. */
 const longestBytes = 1024 * mebibyte;
-/** Of any blob here, and a byte more. */
+/** One byte more than the longest blob of these cases. */
 const whole = { offset: 0, length: largestBytes + 1 };
 /** More than the 1,000 keys that object stores list or delete at once. */
 const manyKeys = Array.from({ length: 1100 }, (_, i) => `many/k${String(i).padStart(4, "0")}`);
@@ -314,7 +315,7 @@ export const cases: Record<string, ConformanceCase> = {
   },
 };
 
-/** Bytes that differ by length and seed, with no period that a block size could hide. */
+/** Bytes that depend on length and seed, without a period that a block size could hide. */
 export function sample(length: number, seed = 0): Uint8Array {
   const words = new Uint32Array(Math.ceil(length / 4));
   let state = (length ^ (seed * 0x9e3779b1)) | 1;

@@ -1,19 +1,19 @@
 /**
- * How drivers report failures between them and a server. Errors of client packages hold commands with
- * their arguments, addresses and sometimes passwords; so only their code is passed on.
+ * Failures between a driver and its server. Errors of client packages contain commands with their
+ * arguments, addresses and sometimes passwords, so only their code is passed on.
  */
 
 import { SealdexError } from "../errors.js";
 import { isError } from "../value-kinds.js";
 import { timers } from "../real-timers.js";
 
-/** An operation timed out. Whether the server carried it out is not known. */
+/** An operation timed out. The server may have executed it. */
 export class TimeoutError extends Error {
   readonly code = "ETIMEDOUT";
 }
 
 /** The result of `operation`, or a TimeoutError after `timeoutMs`; the operation may then still continue. */
-export async function within<T>(timeoutMs: number, operation: Promise<T>): Promise<T> {
+export async function withTimeout<T>(timeoutMs: number, operation: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
     timer = timers.setTimeout(() => reject(new TimeoutError()), timeoutMs);
@@ -26,9 +26,9 @@ export async function within<T>(timeoutMs: number, operation: Promise<T>): Promi
 }
 
 /**
- * `storage_unavailable`. Its cause has the `code` of `error`, and nothing else of it. `meanings` explains the codes of
- * this location; codes that `refusals` matches are permanent.
- * A SealdexError is returned as it is.
+ * Returns a `storage_unavailable` error whose cause has only the `code` of `error`. `meanings`
+ * explains the codes of this location; codes that match `refusals` are permanent. A SealdexError is
+ * returned unchanged.
  */
 export function unavailable(
   location: string,
@@ -48,8 +48,8 @@ export function unavailable(
   );
 }
 
-/** Whether a retry of what `unavailable` reported may succeed. */
-export function isTransient(error: unknown): boolean {
+/** Whether retrying may help after an error of `unavailable`. */
+export function isTransientServerError(error: unknown): boolean {
   if (!(error instanceof SealdexError) || error.code !== "storage_unavailable") return false;
   return !(isError(error.cause) && "isRefusal" in error.cause && error.cause.isRefusal === true);
 }
@@ -59,14 +59,14 @@ export function isUntrustedCertificate(code: string): boolean {
   return /CERT|^UNABLE_TO_/.test(code);
 }
 
-/** The code of an error that has none. A class's name would differ in minified code. */
+/** Code of errors without one. A class name would differ in minified code. */
 export const noCode = "UNKNOWN";
 
 const networkMeanings: Readonly<Record<string, string>> = {
   ECONNREFUSED: "no server answers there",
   ECONNRESET: "the connection was lost",
   [noCode]: "the client library gave no code",
-  ENOTFOUND: "there is no host of that name",
+  ENOTFOUND: "unknown host name",
   ETIMEDOUT: "the server did not answer in time",
 };
 

@@ -1,4 +1,4 @@
-/** Signed requests to Google Cloud Storage over sockets that are kept and used again. */
+/** Signed requests to Google Cloud Storage over reused sockets. */
 
 import {
   Agent as HttpAgent,
@@ -26,22 +26,24 @@ export interface Request {
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
-  /** Of an object. Without one, the answer is a text. */
+  /** The range of an object. Without it, the response is text. */
   readonly range?: ByteRange;
   readonly body?: Uint8Array;
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface Connection {
-  /** Any answer resolves; none, or half of one, rejects with a ServiceError. */
+  /**
+   * Resolves for any status. Rejects with a ServiceError if the response is missing or incomplete.
+   */
   send(request: Request): Promise<Answer>;
   close(): void;
 }
 
-/** Of lists and errors: a list of 1,000 names is shorter. */
+/** Limit of lists and errors; a list of 1,000 names is shorter. */
 const textBytesMax = 4 * 1024 * 1024;
 
-/** `silenceMsMax`: how long nothing may be heard, also while connecting. */
+/** `silenceMsMax`: the longest time without data, also while connecting. */
 export function createConnection({
   endpoint,
   key,
@@ -65,7 +67,7 @@ export function createConnection({
       method,
       agent,
       signal,
-      // An IPv6 address stands in brackets in a URL, and without them everywhere else.
+      // URLs put an IPv6 address in brackets; sockets do not.
       hostname: hostname.replace(/^\[|\]$/g, ""),
       port,
       path: search === "" ? path : `${path}?${search}`,

@@ -1,7 +1,7 @@
 /**
- * Blobs as objects of a Google Cloud Storage bucket, through its XML interface, with an HMAC key and no SDK. Not through
- * its imitation of S3: that one ignores conditions on writes. Here `x-goog-if-generation-match: 0` creates an object
- * only if there is none.
+ * Blobs as objects of a Google Cloud Storage bucket, through its XML interface with an HMAC key and
+ * no SDK. Google's imitation of S3 ignores conditions on writes; here `x-goog-if-generation-match:
+ * 0` creates an object only if there is none.
  */
 
 import type { BlobStore } from "./blob-store.js";
@@ -23,7 +23,7 @@ export function createGcsStore(
   const { bucket, credentials, region = regionDefault, endpoint = endpointDefault } = location;
   const connection = createConnection({ endpoint, key: { ...credentials, region }, silenceMsMax });
 
-  /** The answer, if its status or code is one of those expected. Throws a ServiceError for any other. */
+  /** Returns the response if its status or code is expected; throws a ServiceError otherwise. */
   async function send(
     method: string,
     name: string,
@@ -57,7 +57,7 @@ export function createGcsStore(
 
     async put(name, bytes, token, signal) {
       const headers = {
-        // What anyone may read, Google's caches would keep for an hour otherwise.
+        // Google's caches keep publicly readable objects for an hour otherwise.
         "cache-control": "private, no-store",
         "content-type": "application/octet-stream",
         "x-goog-if-generation-match": "0",
@@ -107,7 +107,7 @@ function tryParse(body: Uint8Array): XmlElement | undefined {
   try {
     return parseXml(new TextDecoder("utf-8", { fatal: true }).decode(body));
   } catch {
-    // Neither the text nor what is wrong with it is for a message.
+    // A message must not repeat the text.
     return undefined;
   }
 }

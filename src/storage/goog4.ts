@@ -7,10 +7,10 @@ import { createHash, createHmac } from "node:crypto";
 
 export interface UnsignedRequest {
   readonly method: string;
-  /** Absolute, of characters that need no encoding. */
+  /** Absolute path; only characters that need no encoding. */
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
-  /** All are signed; names in lower case, `host` among them. */
+  /** All headers are signed. Names are in lower case and include `host`. */
   readonly headers: Readonly<Record<string, string>>;
   /** SHA-256 of the body in hexadecimal. */
   readonly payloadHash: string;
@@ -22,7 +22,7 @@ export interface HmacKey {
   readonly region: string;
 }
 
-/** The request's headers, with those that authenticate its sender and time. */
+/** Adds the headers that authenticate the sender and the time. */
 export function signed(request: UnsignedRequest, key: HmacKey, now: Date): Record<string, string> {
   const time = now.toISOString().replace(/[-:]|\.\d+/g, "");
   const headers: Record<string, string> = {
@@ -52,7 +52,7 @@ export function signed(request: UnsignedRequest, key: HmacKey, now: Date): Recor
   return headers;
 }
 
-/** Also what goes into the URL. */
+/** Also used as the query of the URL. */
 export function canonicalQuery(query: Readonly<Record<string, string>>): string {
   const names = Object.keys(query).sort();
   return names.map((name) => `${encode(name)}=${encode(query[name])}`).join("&");

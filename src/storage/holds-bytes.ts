@@ -1,4 +1,6 @@
-/** The outcome of a create that rejected, or may have been sent twice: the blob decides. */
+/**
+ * Decides the outcome of a create that rejected, or may have been sent twice, by reading the blob.
+ */
 
 import type { BlobStore, OperationOptions } from "./blob-store.js";
 
@@ -9,7 +11,7 @@ export async function holdsBytes(
   bytes: Uint8Array,
   options?: OperationOptions,
 ): Promise<boolean | null> {
-  // One byte more, to see that nothing follows.
+  // One more byte shows whether the blob is longer.
   const stored = await store.read(key, { offset: 0, length: bytes.length + 1 }, options);
   return stored && Buffer.compare(stored, bytes) === 0;
 }

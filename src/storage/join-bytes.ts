@@ -1,11 +1,9 @@
-/** Puts parts of a blob together. */
-
 import { nextTurn } from "../threads/yield-to-event-loop.js";
 
-/** As much as is copied in a few milliseconds, even into memory that is touched for the first time. */
+/** Copied in a few milliseconds, even into memory that is touched for the first time. */
 const pieceBytes = 2 ** 20;
 
-/** The parts as one, in memory of its own. Between pieces of large ones other work has its turn. */
+/** Copies the parts into one new array. Yields to the event loop between pieces of large ones. */
 export async function joinBytes(parts: readonly Uint8Array[]): Promise<Uint8Array<ArrayBuffer>> {
   const { buffer } = Buffer.allocUnsafeSlow(parts.reduce((sum, part) => sum + part.length, 0));
   const bytes = new Uint8Array(buffer);

@@ -1,6 +1,6 @@
 /**
- * What a key may be; blob-store.ts says it in words. Every driver checks the keys it is given, so that none
- * can name anything outside its location. Keys are made by Sealdex: a bad one is a fault of its own.
+ * The syntax of keys, as described in blob-store.ts. Every driver checks its keys, so that none can
+ * name anything outside its location. Sealdex makes all keys, so a bad one is an internal error.
  */
 
 import { SealdexError } from "../errors.js";
@@ -14,7 +14,7 @@ export function checkKey(key: string): void {
   if (!isKey(key)) throw malformed("key", key);
 }
 
-/** Whether a name that a service lists can be one of Sealdex. */
+/** Whether a listed name can be a key. */
 export function isKey(name: string): boolean {
   return name.length <= keyCharactersMax && keyPattern.test(name);
 }

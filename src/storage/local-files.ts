@@ -1,4 +1,4 @@
-/** What the local store asks of the file system, and what the file system's answers mean. */
+/** File system calls of the local store. */
 
 import { constants, type Dirent, fstatSync, lstatSync, type Stats } from "node:fs";
 import { type FileHandle, link, lstat, mkdir, open, opendir, readdir, stat, unlink } from "node:fs/promises";
@@ -9,15 +9,19 @@ import type { ByteRange } from "./blob-store.js";
 import { isError } from "../value-kinds.js";
 
 const staleMs = 60 * 60 * 1000;
-/** Of an open: what is no file, or not where its name says, neither blocks it nor is followed. Windows has no such flags. */
+/**
+ * Opening anything but a regular file in its place must neither block nor follow a link. Windows
+ * has no such flags.
+ */
 const readOnly = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
 const readOnlyFolder = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_DIRECTORY;
-/** Entries of a large folder that are read at a time: a millisecond of the event loop. */
+/** Entries of a large folder per turn of the event loop, about a millisecond. */
 const entriesTogether = 1024;
 
 /**
- * Makes a folder and those above it that are missing, for their owner only. Returns the first that was made, or
- * undefined. Node's own `recursive` never returns for a folder that cannot be made, such as one below /proc.
+ * Makes a folder and its missing parents, for their owner only. Returns the first that was made, or
+ * undefined. Node's own `recursive` never returns if a folder cannot be made, for example below
+ * /proc.
  */
 export async function makeFolders(folder: string): Promise<string | undefined> {
   try {
@@ -59,20 +63,19 @@ export async function linkUnlessTaken(file: string, name: string): Promise<boole
     if (hasCode(cause, "EEXIST")) return false;
     if (!hasCode(cause, "EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS")) throw cause;
     const message =
-      "local storage: expected a file system with hard links, by which exactly one of two creates wins; this one refused a link";
+      "local storage: expected a file system with hard links, so that exactly one of two creates wins; this one refused a link";
     throw new SealdexError("storage_unavailable", message, { cause });
   }
 }
 
-/** A file that was opened to be read. */
 export interface OpenFile {
   readonly handle: FileHandle;
   readonly size: number;
 }
 
 /**
- * Opens a blob's file. Throws `corrupt` for anything else that has its name: opening a pipe or reading a device may take for ever,
- * and a link may lead anywhere.
+ * Opens a blob's file. Throws `corrupt` for anything but a regular file: opening a pipe or reading
+ * a device may block forever, and a link may lead anywhere.
  */
 export async function openBlob(name: string): Promise<OpenFile> {
   const handle = await open(name, readOnly);
@@ -86,7 +89,10 @@ export async function openBlob(name: string): Promise<OpenFile> {
   }
 }
 
-/** What has a name. A synchronous call of a microsecond: an asynchronous one takes longer than many a query. */
+/**
+ * Stats of a name, without following links. Synchronous, since it takes a microsecond and an
+ * asynchronous call takes longer than many queries.
+ */
 export function entryAt(name: string): Stats | undefined {
   try {
     return lstatSync(name, { throwIfNoEntry: false });
@@ -96,7 +102,10 @@ export function entryAt(name: string): Stats | undefined {
   }
 }
 
-/** Whether a blob's file is there. Throws `corrupt` as `openBlob`: already opening a device may do something. */
+/**
+ * Whether a blob's file exists. Throws `corrupt` like `openBlob`, without opening it: opening a
+ * device may have side effects.
+ */
 export function isFileThere(name: string): boolean {
   const stats = entryAt(name);
   if (stats !== undefined) checkFile(stats);
@@ -115,8 +124,8 @@ function kindOf(stats: Stats): string {
 }
 
 /**
- * Throws `corrupt` for a link among the folders below `root` that lead to a name: what is created, listed and deleted there would be
- * somewhere else.
+ * Throws `corrupt` for a link among the folders from `root` to a name: files would be created,
+ * listed and deleted elsewhere.
  */
 export function checkFolders(root: string, name: string): void {
   for (let end = name.indexOf(sep, root.length + 1); end !== -1; end = name.indexOf(sep, end + 1)) {
@@ -125,8 +134,8 @@ export function checkFolders(root: string, name: string): void {
   }
 }
 
-/** The part of an open file that is in the range. */
-export async function readRange(
+/** Reads a range of an open file. */
+export async function readFileRange(
   { handle: file, size }: OpenFile,
   { offset, length: wanted }: ByteRange,
 ): Promise<Uint8Array> {
@@ -141,13 +150,13 @@ export async function readRange(
 }
 
 /**
- * Keys that start with `prefix` and come after `after`, in byte order, from the folder `at` down (a path
- * below `root`, empty or with a "/" at its end). A folder is read only when its keys are asked for.
+ * Keys that start with `prefix` and come after `after`, in byte order, below the folder `at`
+ * (relative to `root`, empty or ending with "/"). Folders are read lazily.
  */
 export async function* walk(root: string, at: string, prefix: string, after: string): AsyncGenerator<string> {
   const found: string[] = [];
   const consider = (entry: Dirent) => {
-    // Whatever else lies here is not ours: what has a name that no key has, and what is no file.
+    // Skips foreign names and anything that is neither file nor folder.
     if (!/^[a-z0-9]+$/.test(entry.name) || !(entry.isFile() || entry.isDirectory())) return;
     const key = at + entry.name + (entry.isDirectory() ? "/" : "");
     if (key.startsWith(prefix) && (key > after || (key.endsWith("/") && after.startsWith(key)))) {
@@ -155,7 +164,7 @@ export async function* walk(root: string, at: string, prefix: string, after: str
     }
   };
   const folder = join(root, at);
-  // The topmost folders have one for each index.
+  // The topmost folders have one entry per index.
   if (at.indexOf("/") === at.length - 1) {
     const entries = await unlessAbsent(root, opendir(folder, { bufferSize: entriesTogether }));
     for await (const entry of entries ?? []) consider(entry);
@@ -163,14 +172,14 @@ export async function* walk(root: string, at: string, prefix: string, after: str
     const entries = await unlessAbsent(root, readdir(folder, { withFileTypes: true }));
     entries?.forEach(consider);
   }
-  // "/" comes before every character of a name, so the keys of a folder sort as its name with "/" does.
+  // "/" sorts before every character of a name, so a folder's keys sort like its name with "/".
   for (const key of await sortYielding(found)) {
     if (key.endsWith("/")) yield* walk(root, key, prefix, after);
     else yield key;
   }
 }
 
-/** Deletes temporary files of writers that must be dead. */
+/** Deletes temporary files whose writers must have died. */
 export async function deleteStaleTemporaries(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (!name.startsWith(".") || !name.endsWith(".tmp")) continue;
@@ -198,14 +207,16 @@ export async function closing<T>(file: FileHandle, use: () => Promise<T>): Promi
   }
 }
 
-/** Whether what the local store reports may be over soon: too many open files, a busy device. */
-export function isTransient(error: unknown): boolean {
+/** Whether an error of the local store may be temporary: too many open files, a busy device. */
+export function isTransientFileError(error: unknown): boolean {
   return (
     error instanceof SealdexError && hasCode(error.cause, "EMFILE", "ENFILE", "EAGAIN", "EBUSY", "ETIMEDOUT")
   );
 }
 
-/** Null if there is no such file. A file in place of the store's own folder is an error all the same. */
+/**
+ * Null if there is no such file. A file at the place of the store's own folder is still an error.
+ */
 export async function unlessAbsent<T>(root: string, operation: Promise<T>): Promise<T | null> {
   try {
     return await operation;

@@ -1,14 +1,14 @@
 /**
  * Blobs as files below one folder: the key `a/b` is the file `a/b`.
  *
- * A blob is written to a temporary file next to its final path, synced, and linked to its name: `link(2)` fails if
- * the name exists, among all processes, and a name never shows anything but complete bytes. Then the folder
- * is synced, so that the name survives a power failure. Windows cannot sync folders; there a name is as
- * durable as the file system makes it.
+ * A blob is written to a temporary file next to its final path, synced, and linked to its name.
+ * `link(2)` fails if the name exists, across processes, and a name never shows incomplete bytes.
+ * Then the folder is synced, so that the name survives a power failure. Windows cannot sync
+ * folders; durability of names depends on the file system there.
  *
- * Temporary names hold a `.`, which no key does: what a killed process leaves of them is never read nor
- * listed. It is deleted when an hour old, by the next store that first creates a blob in the same folder.
- * Should its writer live after all, that writer's `create` rejects.
+ * Temporary names contain a `.`, which no key does, so leftovers of killed processes are never read
+ * nor listed. The next store that first creates a blob in the folder deletes them once they are an
+ * hour old. If their writer is still alive, its `create` rejects.
  */
 
 import { randomBytes } from "node:crypto";
@@ -27,7 +27,7 @@ import {
   isFileThere,
   linkUnlessTaken,
   makeFolders,
-  readRange,
+  readFileRange,
   unlessAbsent,
   walk,
   withFolder,
@@ -42,17 +42,17 @@ const operationsMax = 64;
 const durableMax = 10_000;
 
 /**
- * A store in the folder `path`, which is made at the first `create`. Files and folders are for their owner
- * only (0600, 0700). Whatever the file system refuses is `storage_unavailable`.
+ * Opens a store in the folder `path`, which the first `create` makes. Files and folders are for
+ * their owner only (0600, 0700). File system errors become `storage_unavailable`.
  */
 export function createLocalStore({ path }: { readonly path: string }): BlobStore {
   const root = resolve(path);
   const semaphore = createSemaphore(operationsMax);
   const reads = new SharedReads();
-  /** Folders that are themselves durably linked. */
+  /** Folders whose own names are synced. */
   const durable = new Set<string>();
   let failure: SealdexError | undefined;
-  /** Whether a blob was read, so that the root is known to be a folder we may look into. */
+  /** Set once a blob was read, which shows that the root is a readable folder. */
   let isFolder = false;
 
   function run<T>(operation: string, work: () => Promise<T>): Promise<T> {
@@ -74,7 +74,7 @@ export function createLocalStore({ path }: { readonly path: string }): BlobStore
     try {
       await folder?.sync();
     } catch (cause) {
-      // A file system that has no sync of folders makes names as durable as it can without.
+      // A file system without folder syncs makes names as durable as it can.
       if (hasCode(cause, "EINVAL")) return;
       failure = new SealdexError(
         "storage_unavailable",
@@ -88,7 +88,7 @@ export function createLocalStore({ path }: { readonly path: string }): BlobStore
   async function prepare(folder: string): Promise<void> {
     const first = await makeFolders(folder);
     if (first === undefined && durable.has(folder)) return;
-    // Also what was there before: another process may have made it and not have synced it yet.
+    // Syncs existing parents too: another process may have made them without syncing them yet.
     const top = dirname(first !== undefined && first.length < root.length ? first : root);
     for (let at = folder; at !== top;) {
       at = dirname(at);
@@ -96,7 +96,7 @@ export function createLocalStore({ path }: { readonly path: string }): BlobStore
       await (at.length < root.length ? unlessClosedToUs(synced) : synced);
     }
     await deleteStaleTemporaries(folder);
-    // Of a location with very many indexes, not all folders: those that are forgotten are synced once more.
+    // Bounds the set if a location has very many indexes; forgotten folders are synced again.
     if (durable.size >= durableMax) durable.clear();
     durable.add(folder);
   }
@@ -109,7 +109,7 @@ export function createLocalStore({ path }: { readonly path: string }): BlobStore
         if (!isFileThere(name) && isFolder) return null;
         const bytes = await unlessAbsent(
           root,
-          reads.read(name, (file) => readRange(file, range)),
+          reads.read(name, (file) => readFileRange(file, range)),
         );
         isFolder ||= bytes !== null;
         return bytes;
@@ -121,10 +121,10 @@ export function createLocalStore({ path }: { readonly path: string }): BlobStore
         checkKey(key);
         const name = join(root, key);
         checkFolders(root, name);
-        // A commit that lost its race: writing and syncing a file that cannot be linked takes milliseconds.
+        // Lost races end here: writing and syncing a file that cannot be linked takes milliseconds.
         if (entryAt(name) !== undefined) return false;
         await prepare(dirname(name));
-        // Opened before the name exists: once it does, nothing stands between it and the sync.
+        // Opened first, so that nothing can fail between the link and the sync.
         return withFolder(dirname(name), async (folder) => {
           const temporary = join(dirname(name), `.${randomBytes(12).toString("hex")}.tmp`);
           try {
@@ -172,7 +172,7 @@ export function createLocalStore({ path }: { readonly path: string }): BlobStore
   return withAbsenceCheck(store, (key) => failure === undefined && isFolder && isAbsent(root + sep + key));
 }
 
-/** Whether a name is certainly not there; what else the file system says is for a read to report. */
+/** Whether a name is certainly absent. Reads report any other problem. */
 function isAbsent(name: string): boolean {
   try {
     return entryAt(name) === undefined;
@@ -181,7 +181,7 @@ function isAbsent(name: string): boolean {
   }
 }
 
-/** A folder above the store that we may not open was not made by a process like ours. */
+/** Permission errors above the store: those folders belong to other users and are durable. */
 async function unlessClosedToUs(operation: Promise<void>): Promise<void> {
   try {
     await operation;
@@ -190,14 +190,14 @@ async function unlessClosedToUs(operation: Promise<void>): Promise<void> {
   }
 }
 
-/** What is usually wrong with a path of which the file system says this. */
+/** The usual cause of an error code. */
 const hints: Readonly<Record<string, string>> = {
-  ENOTDIR: "; the path, or a part of it, is a file and not a folder",
-  EACCES: "; this process may not read and write there",
-  EPERM: "; this process may not read and write there",
-  EISDIR: "; a folder is there in place of the file",
+  ENOTDIR: "; a part of the path is a file",
+  EACCES: "; this process lacks read or write permission there",
+  EPERM: "; this process lacks read or write permission there",
+  EISDIR: "; a folder has the name of the file",
   EROFS: "; the file system is read-only",
-  ENOENT: "; a folder could not be made there",
+  ENOENT: "; a folder could not be created there",
 };
 
 function translate(operation: string, cause: unknown): SealdexError {
@@ -205,7 +205,7 @@ function translate(operation: string, cause: unknown): SealdexError {
     if (cause.code !== "corrupt") return cause;
     return new SealdexError("corrupt", `local storage: ${operation} failed: ${cause.message}`);
   }
-  // The messages of the file system hold paths of this machine; they stay in the cause.
+  // Messages of the file system contain local paths; they stay in the cause.
   const reason = isError(cause) && cause.code !== undefined ? cause.code : String(cause);
   const hint = hints[String(reason)] ?? "";
   return new SealdexError("storage_unavailable", `local storage: ${operation} failed with ${reason}${hint}`, {

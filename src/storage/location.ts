@@ -1,16 +1,16 @@
-/** From a storage location, as callers name it, to its driver: the only list of drivers. */
+/** Maps storage locations to drivers; the only list of drivers. */
 
 import { SealdexError } from "../errors.js";
 import { checkFolderPath, invalid } from "../check-input.js";
 import { takeOptions } from "../option-names.js";
 import type { BlobStore } from "./blob-store.js";
 import { checkBucketLocation } from "./bucket-location.js";
-import { isTransient as isTransientAtServer } from "./failure.js";
+import { isTransientServerError } from "./failure.js";
 import { createGcsStore } from "./gcs.js";
 import { createLocalStore } from "./local.js";
-import { isTransient as isTransientOnDisk } from "./local-files.js";
+import { isTransientFileError } from "./local-files.js";
 import { createMemoryStore } from "./memory.js";
-import { isTransient as isTransientAtService } from "./object-store.js";
+import { isTransientServiceError } from "./object-store.js";
 import { createPostgresStore, type PostgresPool } from "./postgres.js";
 import { probedBeforeWriting } from "./probe.js";
 import { createRedisStore } from "./redis.js";
@@ -28,7 +28,7 @@ export type { StorageLocation };
 
 const methods = ["read", "create", "list", "delete"] as const satisfies readonly (keyof BlobStore)[];
 
-/** Other clients of Redis have some of these. */
+/** Distinguishes ioredis from other Redis clients, which lack some of these. */
 const redisMethods = [
   "getrangeBuffer",
   "zrangebylex",
@@ -36,22 +36,22 @@ const redisMethods = [
   "multi",
 ] as const satisfies readonly (keyof RedisClient)[];
 
-/** Whether a caller gave a store of its own, which is then the caller's to close, and not a location. */
+/** Whether the caller passed its own store, which the caller also closes. */
 export function isBlobStore(location: unknown): location is BlobStore {
   if (typeof location !== "object" || location === null) return false;
   const candidate = location as Partial<Record<keyof BlobStore, unknown>>;
   return methods.every((method) => typeof candidate[method] === "function");
 }
 
-/** Whether what is stored there is seen by nobody else: each client with such a location has a memory of its own. */
+/** Whether no other client sees the location: each client has its own memory location. */
 export function isPrivate(location: StorageLocation | BlobStore): boolean {
   return !isBlobStore(location) && location?.location === "memory";
 }
 
 /**
- * The store at a location, with retries and time-outs (see retrying.ts); a caller's own store is returned as it is.
- * Nothing is touched before the first call of the store. Throws `invalid_request`, or `not_supported` for a location
- * without a driver.
+ * Opens the store of a location, with retries and time-outs (see retrying.ts). A caller's own store
+ * is returned unchanged. Connects at the first call. Throws `invalid_request`, or `not_supported`
+ * for a location without a driver.
  */
 export function openLocation(
   given: StorageLocation | BlobStore,
@@ -67,7 +67,7 @@ export function openLocation(
         createLocalStore({ path: checkFolderPath(location.path, "storage location local: path") }),
         {
           timeoutMs,
-          isTransient: isTransientOnDisk,
+          isTransient: isTransientFileError,
         },
       );
     case "redis": {
@@ -85,7 +85,7 @@ export function openLocation(
     case "gcs":
       return retriedService(openGcs(location), "gcs storage", timeoutMs);
     default:
-      // The received value is not shown: it could be a misplaced connection string.
+      // The value is not shown: it could be a misplaced connection string.
       throw new SealdexError(
         "invalid_request",
         "storage location: expected location to be one of redis, postgres, memory, s3, gcs, local, or a BlobStore",
@@ -93,18 +93,18 @@ export function openLocation(
   }
 }
 
-/** Locations that do not exist are refused afterwards. */
+/** Unknown kinds of location are refused later. */
 function takeFields(location: StorageLocation): StorageLocation {
   const kind = location?.location;
   return Object.hasOwn(locationFields, kind) ? takeOptions(location, locationFields[kind]) : location;
 }
 
 function retriedServer(driver: BlobStore, timeoutMs: number): BlobStore {
-  return withRetries(driver, { timeoutMs, isTransient: isTransientAtServer });
+  return withRetries(driver, { timeoutMs, isTransient: isTransientServerError });
 }
 
 function retriedService(driver: BlobStore, what: string, timeoutMs: number): BlobStore {
-  const retries = { timeoutMs, isTransient: isTransientAtService };
+  const retries = { timeoutMs, isTransient: isTransientServiceError };
   return withRetries(probedBeforeWriting(driver, what, withRetries(driver, retries)), retries);
 }
 
@@ -137,7 +137,7 @@ interface CallersClient {
   readonly connectionString?: unknown;
 }
 
-/** Told from others by its methods, since a caller's package may be another copy than ours. */
+/** Recognizes a client by its methods: the caller's package may be another copy. */
 function checkClient<T>(
   { location, client, connectionString }: CallersClient,
   methodNames: readonly string[],

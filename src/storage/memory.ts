@@ -18,7 +18,7 @@ export function createMemoryStore(): BlobStore {
       checkKey(key);
       if (blobs.has(key)) return false;
       const copy = await joinBytes([bytes]);
-      // Another create of this key may have ended meanwhile.
+      // Another create of this key may have finished meanwhile.
       if (blobs.has(key)) return false;
       blobs.set(key, copy);
       return true;
@@ -26,7 +26,7 @@ export function createMemoryStore(): BlobStore {
     async list(prefix, { limit, after = "" } = {}) {
       checkPrefix(prefix);
       const keys = [...blobs.keys()].filter((key) => key.startsWith(prefix) && key > after);
-      // Keys are ASCII: the order of strings is the order of bytes.
+      // Keys are ASCII, so string order is byte order.
       return keys.sort().slice(0, limit);
     },
     async delete(keys) {

@@ -1,25 +1,24 @@
-/** The bytes of a response's body that were asked for, checked against the response's headers, and never more. */
+/** Reads the requested bytes of a response's body, checked against its headers. */
 
 import type { ByteRange } from "./blob-store.js";
 import { joinBytes } from "./join-bytes.js";
 import { ServiceError } from "./service-error.js";
 
-/** Of a request for at least one byte. */
+/** The range must have at least one byte. */
 export function rangeHeader({ offset, length }: ByteRange): string {
   return `bytes=${offset}-${offset + length - 1}`;
 }
 
-/** What a response says of its body. */
+/** Headers of a response. */
 export interface Stated {
-  /** Content-Length. */
   readonly length?: number | undefined;
-  /** Content-Range. Without one, the body is the whole object, which a server may answer to any request. */
+  /** Content-Range. Without it, the body is the whole object, which a server may always send. */
   readonly range?: string | undefined;
 }
 
 /**
- * The requested part of an object, in memory of its own: copied as it arrives, not all at once in the end. What comes after it
- * is not waited for. Throws a ServiceError for another part than the requested one, and for one that is cut short.
+ * Reads the requested part of an object into a new array, copying as it arrives. Ignores the bytes
+ * that follow. Throws a ServiceError for another part, or one that ends early.
  */
 export async function readPart(
   body: AsyncIterable<Uint8Array>,
@@ -38,8 +37,8 @@ export async function readPart(
 }
 
 /**
- * A range of the bytes of a body. `stated`: how long the body is, if that is known. What comes after the range is cut off. Throws
- * a ServiceError for a body that ends sooner.
+ * Reads a range of the bytes of a body. `stated` is the length of the body, if known. Throws a
+ * ServiceError for a body that ends early.
  */
 export async function readBody(
   body: AsyncIterable<Uint8Array>,
@@ -55,7 +54,7 @@ export async function readBody(
     if (bytes === undefined) parts.push(part);
     else bytes.set(part, Math.max(0, at - offset));
     at += chunk.length;
-    // Not sooner: a body that is left before its end takes its connection with it.
+    // Leaving a body before its end closes the connection.
     if (at > end) break;
   }
   if (stated !== undefined && at < Math.min(end, stated)) {

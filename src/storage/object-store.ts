@@ -1,10 +1,11 @@
 /**
- * The contract of blob-store.ts over an object service: what the drivers for S3 and for Google Cloud Storage have in
- * common. A service only sends requests; which requests, and what their answers mean, is decided here.
+ * The contract of blob-store.ts over an object service, shared by the drivers for S3 and Google
+ * Cloud Storage. A service only sends requests; this file decides which, and interprets their
+ * results.
  *
- * Each create carries a random token that is stored with the object. An answer that leaves open which create won (a lost
- * connection, a conflict, "taken" after a retry somewhere on the way) is settled by reading which token is there. That is
- * why a create may be sent again: it can never mistake its own object for another's.
+ * Each create carries a random token that is stored with the object. If a response does not tell
+ * which create won (a lost connection, a conflict, "taken" after a retry on the way), the stored
+ * token decides. So a create may be sent again: it never mistakes another's object for its own.
  */
 
 import { randomBytes } from "node:crypto";
@@ -15,12 +16,11 @@ import { checkKey, checkPrefix, isKey } from "./key.js";
 import { ServiceError } from "./service-error.js";
 import { timers } from "../real-timers.js";
 
-/** Ends a request when it aborts. */
 export type Signal = AbortSignal | undefined;
 
 /** Requests to one object service. Names are whole object names. Every method may reject with a ServiceError. */
 export interface ObjectService {
-  /** What messages call it. */
+  /** Name in messages. */
   readonly title: string;
   /** The part of an object in a range of at least one byte; empty if the range lies past the end. */
   get(name: string, range: ByteRange, signal: Signal): Promise<Uint8Array | null>;
@@ -45,13 +45,13 @@ export interface ObjectService {
   close(): Promise<void>;
 }
 
-/** Requests in progress at once: the default of a service's own client, and enough to saturate a network. */
+/** Concurrent requests: the default of the services' own clients, enough to saturate a network. */
 export const requestsMax = 64;
 const pageMax = 1000;
 const attemptsMax = 4;
 const pauseMs = 50;
 
-/** `path`: what every object's name begins with, without a "/" at its end; may be empty. */
+/** `path` is the prefix of every object's name, without a "/" at its end; may be empty. */
 export function createObjectStore(service: ObjectService, path: string): BlobStore {
   const semaphore = createSemaphore(requestsMax);
   const root = path === "" ? "" : `${path}/`;
@@ -67,7 +67,7 @@ export function createObjectStore(service: ObjectService, path: string): BlobSto
     });
   }
 
-  /** Whether the object there is the one that carries the token; null if there is none. */
+  /** Whether the stored object has the token; null if there is no object. */
   async function isOurs(
     name: string,
     token: string,
@@ -76,7 +76,7 @@ export function createObjectStore(service: ObjectService, path: string): BlobSto
   ): Promise<boolean | null> {
     const found = await service.tokenOf(name, signal);
     if (found === null) return null;
-    // Without a token, an object is not ours. If ours may have lost its token, the outcome stays open.
+    // An object without a token is not ours. If ours may have lost it, the outcome is unknown.
     if (found === undefined && failure !== undefined) throw failure;
     return found === token;
   }
@@ -93,8 +93,8 @@ export function createObjectStore(service: ObjectService, path: string): BlobSto
       const ours = await isOurs(name, token, failure, signal).catch((error: unknown) => {
         throw failure ?? error;
       });
-      // If there is no object, another writer's was deleted again, or ours never arrived.
-      if (ours === null) throw failure ?? new ServiceError({ reason: "a conflict that stays" });
+      // No object: another writer's was deleted again, or ours never arrived.
+      if (ours === null) throw failure ?? new ServiceError({ reason: "a lasting conflict" });
       return ours;
     });
   }
@@ -104,7 +104,7 @@ export function createObjectStore(service: ObjectService, path: string): BlobSto
       return run(`read ${key}`, signal, async () => {
         checkKey(key);
         if (range.length > 0) return service.get(root + key, range, signal);
-        // No range of HTTP has no bytes; whether there is a blob at all is still to be found out.
+        // HTTP has no empty ranges, but the blob may not exist.
         const first = await service.get(root + key, { offset: 0, length: 1 }, signal);
         return first && new Uint8Array(0);
       });
@@ -131,7 +131,7 @@ export function createObjectStore(service: ObjectService, path: string): BlobSto
             }
             last = name;
             const key = name.slice(root.length);
-            // Whatever else lies here is not ours, and a service may send more than was asked for.
+            // Skips foreign objects; services may send more than the limit.
             if (isKey(key) && keys.length < limit) keys.push(key);
           }
           if (!isTruncated) break;
@@ -145,8 +145,8 @@ export function createObjectStore(service: ObjectService, path: string): BlobSto
 
     async delete(keys, { signal } = {}) {
       keys.forEach(checkKey);
-      // One request a key: what a request for many deletes, it deletes in no particular order. And never a second one
-      // if the answer to the first was lost: it could delete what another writer has created since.
+      // One request per key, since multi-object deletes have no order. Never repeated after a lost
+      // response: the second could delete a blob that another writer has created since.
       for (const key of keys) await run(`delete ${key}`, signal, () => service.remove(root + key, signal));
     },
 
@@ -154,7 +154,10 @@ export function createObjectStore(service: ObjectService, path: string): BlobSto
   };
 }
 
-/** Sends a create again, a few times and ever later, while the service may yet fulfil it: under one token, so not above here. */
+/**
+ * Repeats a create with growing pauses while the service may still fulfil it. The repetitions need
+ * the same token, so the caller cannot do it.
+ */
 async function again<T>(signal: Signal, send: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -167,7 +170,7 @@ async function again<T>(signal: Signal, send: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The only cause is ours: what clients of services throw holds signed requests. */
+/** The cause is our own error: errors of client packages contain signed requests. */
 function translate(title: string, operation: string, cause: unknown): SealdexError {
   if (cause instanceof SealdexError) return cause;
   const failure = cause instanceof ServiceError ? cause : new ServiceError({ reason: "an unexpected error" });
@@ -175,8 +178,8 @@ function translate(title: string, operation: string, cause: unknown): SealdexErr
   return new SealdexError("storage_unavailable", message, { cause: failure });
 }
 
-/** Whether an error of an object store may be over soon, without anybody's intervention. */
-export function isTransient(error: unknown): boolean {
+/** Whether an error may end without intervention. */
+export function isTransientServiceError(error: unknown): boolean {
   return error instanceof SealdexError && error.cause instanceof ServiceError && !error.cause.isRefusal;
 }
 

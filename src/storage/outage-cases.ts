@@ -1,18 +1,18 @@
-/** The cases of the outage suite: how a driver behaves when its server goes away, one kind of outage per case. */
+/** The cases of the outage suite, one kind of outage each. */
 
 import { ok, strictEqual } from "node:assert";
 import type { BlobStore } from "./blob-store.js";
 import { expectBytes, sample } from "./conformance-cases.js";
 
-/** The server behind a location, which these cases may break. What it stored must stay. */
+/** A server that these cases may break. It must keep stored data. */
 export interface OutageServer {
-  /** Ends it in good order. */
+  /** Stops it gracefully. */
   down(): Promise<void>;
-  /** Ends it as a crash would. */
+  /** Stops it like a crash. */
   kill(): Promise<void>;
   /** Starts it again; resolves when it answers. */
   up(): Promise<void>;
-  /** Keeps it from answering, with its connections open. */
+  /** Suspends it with its connections open. */
   pause(): Promise<void>;
   resume(): Promise<void>;
 }
@@ -20,7 +20,7 @@ export interface OutageServer {
 type OutageCase = (open: () => Promise<BlobStore>, server: OutageServer) => Promise<void>;
 
 const settleMsMax = 60_000;
-/** Of any blob here, and a byte more. */
+/** One byte more than the longest blob of these cases. */
 const whole = { offset: 0, length: 5001 };
 
 export const outageCases: Record<string, OutageCase> = {
@@ -111,7 +111,7 @@ async function survives(
   }
   await recovered(store);
   expectBytes(await store.read("before/a", whole), sample(1000));
-  // What was rejected may have happened, in whole.
+  // A rejected create may have happened, but only completely.
   const during = await store.read("during/a", whole);
   if (during !== null) expectBytes(during, sample(100));
   const before = await store.list("before/");
@@ -120,7 +120,7 @@ async function survives(
   expectBytes(await (await open()).read("after/a", whole), sample(7));
 }
 
-/** Calls until one is answered: a driver needs no help to find its server again. */
+/** Calls until one succeeds: a driver must reconnect without help. */
 async function recovered(store: BlobStore): Promise<void> {
   const giveUp = Date.now() + settleMsMax;
   for (;;) {
@@ -134,7 +134,7 @@ async function recovered(store: BlobStore): Promise<void> {
   }
 }
 
-/** A call without an end is worse than one that fails. */
+/** Fails a call that does not settle. */
 async function soon<T>(call: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -3,29 +3,29 @@
  *
  *     key text COLLATE "C" PRIMARY KEY, value bytea NOT NULL, stored EXTERNAL
  *
- * The collation is the order of bytes. Values are ciphertext, which does not compress; stored as they are, a
- * part of one is read without the rest. Every statement is a transaction of its own and needs nothing of the
- * session, so a pooler that hands out connections by transaction may stand in between.
+ * The collation is byte order. Values are stored uncompressed, since ciphertext does not compress, so that a
+ * range is read without the rest. Every statement is its own transaction and needs no session state, so
+ * transaction poolers work.
  */
 
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "./blob-store.js";
-import { codeOf, noCode, TimeoutError, unavailable, within } from "./failure.js";
+import { codeOf, noCode, TimeoutError, unavailable, withTimeout } from "./failure.js";
 import { createSemaphore } from "./semaphore.js";
 import { checkKey, checkPrefix } from "./key.js";
 import { checkPeer, type PeerPackage, peerFailure } from "../peer-package.js";
 import { isError } from "../value-kinds.js";
 
-/** Operations in progress at once, and connections of a pool that the driver creates. */
+/** Concurrent operations, and connections of a pool that the driver creates. */
 const operationsMax = 10;
 const connectTimeoutMs = 10_000;
 const timeoutMsDefault = 30_000;
 const closeTimeoutMs = 3_000;
-/** Far beyond any blob, and what PostgreSQL calls an integer. */
+/** Above any blob, within PostgreSQL's integers. */
 const positionMax = 2 ** 30;
 const keysAtOnce = 1_000;
 
-/** What is used of a `Pool` of pg. */
+/** The members of pg's `Pool` that the driver uses. */
 export interface PostgresPool {
   query(query: { text: string; values?: unknown[]; query_timeout?: number }): Promise<{
     readonly rows: readonly unknown[];
@@ -34,17 +34,20 @@ export interface PostgresPool {
 }
 
 export interface PostgresStoreOptions {
-  /** Needed unless there is a client. */
+  /** Required without `client`. */
   readonly connectionString?: unknown;
-  /** The caller's own, which stays open. */
+  /** The caller's own client, which stays open. */
   readonly client?: PostgresPool | undefined;
-  /** A table, or a schema and a table with a point in between; made if absent. */
+  /** A table or `schema.table`; created if absent. */
   readonly tableName?: unknown;
-  /** After which an operation times out. */
+  /** Time limit of an operation. */
   readonly timeoutMs?: number;
 }
 
-/** Throws `invalid_request` for a connection string or a table name that is none. Connects at the first call. */
+/**
+ * Throws `invalid_request` for an invalid connection string or table name. Connects at the first
+ * call.
+ */
 export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
   const { client, tableName = "sealdex", timeoutMs = timeoutMsDefault } = options;
   const table = quoteTableName(tableName);
@@ -55,7 +58,7 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
 
   async function query(pool: PostgresPool, text: string, values: unknown[]) {
     // On a time-out, pg closes the connection together with the statement.
-    return within(timeoutMs + connectTimeoutMs, pool.query({ text, values, query_timeout: timeoutMs }));
+    return withTimeout(timeoutMs + connectTimeoutMs, pool.query({ text, values, query_timeout: timeoutMs }));
   }
 
   async function open() {
@@ -72,18 +75,21 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
     }
   }
 
-  /** Of processes that do so at once, one creates the table. A user without the right to create tables can use an existing one. */
+  /**
+   * One of several concurrent processes creates the table. Users without the right to create tables
+   * can use an existing one.
+   */
   async function createTable(pool: PostgresPool): Promise<void> {
     const { rows } = await query(pool, "SELECT to_regclass($1) IS NOT NULL AS there", [table]);
     if ((rows[0] as { there: boolean }).there) return;
     const statements = [
-      // Creating a table that another transaction creates can fail in spite of IF NOT EXISTS.
+      // IF NOT EXISTS can still fail if another transaction creates the table.
       `SELECT pg_advisory_xact_lock(${tableLock})`,
       `CREATE TABLE IF NOT EXISTS ${table} (key text COLLATE "C" PRIMARY KEY, value bytea NOT NULL)`,
       `ALTER TABLE ${table} ALTER COLUMN value SET STORAGE EXTERNAL`,
     ];
-    // Sent together, without values, they are one transaction.
-    await within(
+    // Without values, statements sent together are one transaction.
+    await withTimeout(
       timeoutMs + connectTimeoutMs,
       pool.query({ text: statements.join("; "), query_timeout: timeoutMs }),
     );
@@ -113,7 +119,7 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
       return run(`read ${key}`, async (pool) => {
         checkKey(key);
         const values = [key, Math.min(range.offset, positionMax - 1) + 1, range.length];
-        // pg reads results as text; as base64 a value takes half the time that bytea's own notation does.
+        // pg reads results as text; base64 takes half the time of bytea's own notation.
         const text = `SELECT encode(substring(value FROM $2 FOR $3), 'base64') AS value FROM ${table} WHERE key = $1`;
         const { rows } = await query(pool, text, values);
         return rows.length === 0 ? null : plain(Buffer.from((rows[0] as { value: string }).value, "base64"));
@@ -132,7 +138,7 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
     list(prefix, { limit = Infinity, after = "" } = {}) {
       return run(`list ${prefix}`, async (pool) => {
         checkPrefix(prefix);
-        // "~" comes after every character of a key.
+        // "~" sorts after every character of a key.
         const text = `SELECT key FROM ${table} WHERE key >= $1 AND key < $2 AND key > $3 ORDER BY key LIMIT $4`;
         const values = [prefix, `${prefix}~`, after, limit === Infinity ? null : limit];
         const { rows } = await query(pool, text, values);
@@ -151,7 +157,7 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
     async close() {
       await opening?.then(
         (opened) => opened.close(),
-        () => undefined, // It never opened; the caller was told.
+        () => undefined, // () => undefined, // The connection never opened, and the caller was told.
       );
     },
   };
@@ -160,32 +166,35 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
 /** "seal" in ASCII. */
 const tableLock = 0x7365616c;
 
-/** True, and makes the transaction wait for the disk even if the database is configured not to. */
+/** Always true; also makes the transaction wait for the disk if the database does not. */
 const isDurable =
   "CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) = 'on' ELSE true END";
 
 const meanings: Readonly<Record<string, string>> = {
-  "25006": "the session is read-only: it is at a standby, or has default_transaction_read_only",
+  "25006": "the session is read-only (a standby, or default_transaction_read_only)",
   "28000": "the server refused the user",
   "28P01": "the server refused the credentials",
-  "3D000": "there is no such database",
-  "3F000": "there is no such schema",
-  "42501": "the user may not do that with the table",
-  "42703": "the table has other columns than Sealdex gives it",
-  "42P01": "the table is gone",
+  "3D000": "no such database",
+  "3F000": "no such schema",
+  "42501": "the user lacks permission on the table",
+  "42703": "the table has unexpected columns",
+  "42P01": "the table was dropped",
   "53100": "the server's disk is full",
-  "53300": "the server has no connection left",
+  "53300": "the server has too many connections",
   "57P01": "the server is shutting down",
   "57P03": "the server is starting",
 };
 
-/** Credentials, databases, schemas, rights, tables and values that are not as they have to be; a session that only reads; a full disk. */
+/**
+ * Credentials, databases, schemas, permissions, tables, invalid values; read-only sessions; a full
+ * disk.
+ */
 const refusals = /^(0A|22|28|3D|3F|42|54)|^(25006|53100)$/;
 
 function translate(operation: string, error: unknown): SealdexError {
   const code = codeOf(error);
   if (code === "ERR_INVALID_URL" || code === "URIError") return malformed();
-  // What pg finds out by itself has no code.
+  // pg's own errors have no code.
   const said = code === noCode && isError(error) ? error.message : "";
   const cause = /timeout/i.test(said)
     ? new TimeoutError()
@@ -218,18 +227,18 @@ async function createPool(connectionString: string, running: ReadonlySet<Promise
     connectionTimeoutMillis: connectTimeoutMs,
     keepAlive: true,
   });
-  // A connection that breaks while idle is replaced by the pool; without a listener the process would end.
+  // The pool replaces connections that break while idle; without a listener the process would exit.
   pool.on("error", () => undefined);
   return { pool, close: () => end(pool, running) };
 }
 
 /**
- * Waits for operations under way, which an ended pool would leave without an answer, and for the server to take leave, but not for
- * a server that does not answer.
+ * Waits for running operations, which an ended pool would leave unanswered, and for the server's
+ * goodbye, unless the server does not respond.
  */
 async function end(pool: { end(): Promise<void> }, running: ReadonlySet<Promise<unknown>>): Promise<void> {
   try {
-    await within(
+    await withTimeout(
       closeTimeoutMs,
       Promise.allSettled(running).then(() => pool.end()),
     );
@@ -253,7 +262,7 @@ function malformed(): SealdexError {
   );
 }
 
-/** Quoted, so that a name means exactly what it says: upper case stays, and a keyword is a name. */
+/** Quoted, so that upper case and keywords are taken literally. */
 function quoteTableName(name: unknown): string {
   const part = /^[A-Za-z_][A-Za-z0-9_$]{0,62}$/;
   const parts = typeof name === "string" ? name.split(".") : [];
@@ -271,7 +280,7 @@ function bufferOf(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
-/** A Buffer's `slice` shares its memory; that of what a store returns must not. */
+/** A Buffer's `slice` shares its memory; a store's results must not. */
 function plain(buffer: Buffer): Uint8Array {
   return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.length);
 }

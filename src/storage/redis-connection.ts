@@ -4,16 +4,16 @@
  *     redis://user:password@host:6379/0        rediss://… with TLS
  *     redis://host1:7001,host2:7001            several nodes of a cluster, in case one is down
  *
- * A server is asked whether it belongs to a cluster. The driver never sends a command
- * twice, and one that breaks rejects what is in progress at once, and the next call opens a new one.
+ * The driver asks the server whether it belongs to a cluster and never sends a command twice. A broken connection
+ * rejects its pending calls at once, and the next call opens a new one.
  */
 
 import { SealdexError } from "../errors.js";
-import { within } from "./failure.js";
+import { withTimeout } from "./failure.js";
 import { checkPeer, type PeerPackage, peerFailure } from "../peer-package.js";
 import { isError } from "../value-kinds.js";
 
-/** What is used of a client of ioredis, `Redis` or `Cluster`. */
+/** The members of ioredis's `Redis` or `Cluster` that the driver uses. */
 export interface RedisClient {
   getrangeBuffer(key: string, first: number, last: number): Promise<Uint8Array>;
   zrangebylex(
@@ -33,11 +33,11 @@ export interface RedisClient {
 
 export interface RedisConnection {
   readonly client: RedisClient;
-  /** Whether it has ended for good, so that another has to be made. */
+  /** Whether it has ended for good and must be replaced. */
   hasEnded(): boolean;
-  /** What is behind an error that says only that there is no connection. */
+  /** The cause of an error that says only that there is no connection. */
   reasonFor(error: unknown): unknown;
-  /** Ends one that does not answer. */
+  /** Ends a connection that does not respond. */
   giveUp(): void;
   close(): Promise<void>;
 }
@@ -55,7 +55,7 @@ const reconnectDelayMsMax = 1_000;
 
 const evictingPolicy = new RegExp("^maxmemory_policy:(allkeys-\\S+)", "m");
 
-/** Throws `invalid_request`; the message does not repeat the received value. */
+/** Throws `invalid_request`. Messages do not repeat the received value. */
 export function parseRedisAddress(connectionString: unknown): RedisAddress {
   const address = typeof connectionString === "string" ? tryParse(connectionString) : undefined;
   if (address !== undefined) return address;
@@ -79,7 +79,8 @@ function tryParse(text: string): RedisAddress | undefined {
       tls: scheme.toLowerCase() === "rediss",
     };
   } catch {
-    // Of a broken host, port or percent-encoding; the error may quote the text, so it is not kept as a cause.
+    // Invalid host, port or percent-encoding. The error may quote the text, so it is not kept as a
+    // cause.
     return undefined;
   }
 }
@@ -89,7 +90,9 @@ function parseNode(text: string): { host: string; port: number } {
   return { host: hostname.replace(/^\[|\]$/g, ""), port: port === "" ? 6379 : Number(port) };
 }
 
-/** The caller's client, which is left as it is: it is neither interrupted nor closed, and reconnects as configured. */
+/**
+ * Uses the caller's client, which is neither interrupted nor closed and reconnects as configured.
+ */
 export function useClient(client: RedisClient): RedisConnection {
   return {
     client,
@@ -125,7 +128,7 @@ export async function connect(address: RedisAddress, timeoutMs: number): Promise
     ...(tls && { tls: {} }),
     connectTimeout: connectTimeoutMs,
     keepAlive: 30_000,
-    // A command is sent once: the caller knows whether it may be repeated.
+    // A command is sent once: the caller decides whether it may be repeated.
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
   };
@@ -133,7 +136,7 @@ export async function connect(address: RedisAddress, timeoutMs: number): Promise
   if (nodes.length === 1) {
     const single = manage(new ioredis.Redis({ ...options, ...nodes[0], db, retryStrategy }));
     try {
-      if (!isCluster(await within(timeoutMs, infoOf(single.client)))) return single;
+      if (!isCluster(await withTimeout(timeoutMs, infoOf(single.client)))) return single;
     } catch (error) {
       const reason = single.reasonFor(error);
       await single.close();
@@ -142,16 +145,16 @@ export async function connect(address: RedisAddress, timeoutMs: number): Promise
     await single.close();
   }
   if (db !== 0) {
-    throw new SealdexError("invalid_request", "storage location redis: a cluster has no database but 0");
+    throw new SealdexError("invalid_request", "storage location redis: a cluster has only database 0");
   }
   return manage(
     new ioredis.Cluster([...nodes], {
       redisOptions: options,
       retryDelayOnFailover: 0,
-      // When no node is left it ends, which rejects what waits; the next operation makes another.
+      // Ends if no node is left, which rejects pending calls; the next operation opens another.
       clusterRetryStrategy: () => null,
       slotsRefreshTimeout: connectTimeoutMs,
-      // A certificate has names, not the addresses that they stand for.
+      // Certificates contain names, not addresses.
       ...(tls && {
         dnsLookup: (name: string, found: (_: null, address: string) => void) => found(null, name),
       }),
@@ -187,23 +190,26 @@ function manage(client: OwnClient): RedisConnection {
       const wasReady = client.status === "ready";
       const ended = new Promise<void>((resolve) => client.once("end", resolve));
       client.disconnect();
-      // A connection that is still being opened does not emit "end".
+      // A connection that is still opening does not emit "end".
       if (wasReady) await ended;
     },
   };
 }
 
-/** What commands say that a broken connection took along is less than what the connection said. */
+/** Replaces "the connection is closed" by the connection's own error. */
 function reasonFor(error: unknown, lastError: unknown): unknown {
   const isClosed =
     isError(error) &&
-    // Not the name, which ioredis takes from its class: a minifier renames that.
+    // Not by name: ioredis takes it from the class, which minifiers rename.
     /^(Reached the max retries per request|Connection is closed|None of startup)/.test(error.message);
   if (isClosed) return innermost(lastError) ?? Object.assign(new Error(), { code: "ECONNRESET" });
   return innermost(error);
 }
 
-/** ioredis hangs the error of the last node on that of a cluster, and those of commands on that of a transaction. */
+/**
+ * ioredis attaches the last node's error to that of a cluster, and errors of commands to that of a
+ * transaction.
+ */
 function innermost(error: unknown): unknown {
   if (typeof error !== "object" || error === null) return error;
   const { lastNodeError, previousErrors } = error as { lastNodeError?: unknown; previousErrors?: unknown[] };
@@ -214,7 +220,7 @@ function isCluster(info: string): boolean {
   return /^(redis|server)_mode:cluster\b/m.test(info);
 }
 
-/** What INFO reports about a server; empty if the command is forbidden. */
+/** Output of INFO; empty if the command is forbidden. */
 async function infoOf(client: Pick<RedisClient, "info">): Promise<string> {
   try {
     return await client.info();
@@ -225,8 +231,9 @@ async function infoOf(client: Pick<RedisClient, "info">): Promise<string> {
 }
 
 /**
- * Throws `not_supported` if a server evicts keys without an expiry, which all of ours are, or if what is read comes from
- * replicas, which lag; `invalid_request` if there is no database of the number, of which ioredis says nothing and takes 0.
+ * Throws `not_supported` if a server evicts keys without an expiry, which all of ours are, or if
+ * reads go to replicas, which lag. Throws `invalid_request` if the database does not exist, for
+ * which ioredis silently takes 0.
  */
 export async function checkServers(client: RedisClient, allowEviction: boolean): Promise<void> {
   const { nodes, options } = client as {
@@ -236,15 +243,15 @@ export async function checkServers(client: RedisClient, allowEviction: boolean):
   if ((options?.scaleReads ?? "master") !== "master") {
     throw new SealdexError(
       "not_supported",
-      "storage location redis: expected a Cluster whose scaleReads is master; a replica may not have yet what was just written",
+      "storage location redis: expected a Cluster whose scaleReads is master; replicas may lag behind",
     );
   }
-  // The first answer comes when a cluster's nodes are known.
+  // The first response arrives once a cluster's nodes are known.
   const first = await infoOf(client);
   if (nodes === undefined && /^role:slave\b/m.test(first)) {
     throw new SealdexError(
       "not_supported",
-      "storage location redis: expected a master, got a replica, which takes no writes and may not have yet what was just written",
+      "storage location redis: expected a master, got a replica, which is read-only and may lag behind",
     );
   }
   if (options?.db) await checkDatabase(client, options.db);

@@ -2,19 +2,19 @@
  * Blobs in Redis, single or cluster.
  *
  * A key belongs to one of 64 buckets, chosen by its first two parts, so that an index lies in one bucket and
- * indexes spread over a cluster. A bucket has a hash tag, which keeps in one slot what changes together:
+ * indexes spread over a cluster. A bucket's hash tag keeps its keys in one slot:
  *
  *     sealdex:{<bucket>}:<key>    16 characters that name the create which made it, then the blob
  *     sealdex:{<bucket>}          a sorted set of the bucket's keys, all of score 0 and so in byte order
  *
- * Blob and entry change in one transaction. The 16 characters tell which create won even if a client of the caller's
- * sent a create twice, and tell an empty blob from none.
+ * Blob and entry change in one transaction. The 16 characters show which create won, even if the caller's client
+ * sent a create twice, and distinguish an empty blob from none.
  */
 
 import { randomBytes } from "node:crypto";
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "./blob-store.js";
-import { TimeoutError, unavailable, within } from "./failure.js";
+import { TimeoutError, unavailable, withTimeout } from "./failure.js";
 import { joinBytes } from "./join-bytes.js";
 import { createSemaphore } from "./semaphore.js";
 import { checkKey, checkPrefix } from "./key.js";
@@ -31,22 +31,24 @@ const operationsMax = 64;
 const timeoutMsDefault = 30_000;
 const buckets = 64;
 const tokenCharacters = 16;
-/** Keys per page of a list, or deleted together: the work of a server in one command. */
+/** Keys per page of a list or per delete, to limit the server's work per command. */
 const keysAtOnce = 5_000;
 
 export interface RedisStoreOptions {
-  /** Needed unless there is a client. */
+  /** Required without `client`. */
   readonly connectionString?: unknown;
-  /** The caller's own, which stays open. */
+  /** The caller's own client, which stays open. */
   readonly client?: RedisClient | undefined;
-  /** What the server's keys begin with. */
+  /** Prefix of the server's keys. */
   readonly path?: unknown;
   readonly allowEviction?: boolean | undefined;
-  /** After which an operation times out. */
+  /** Time limit of an operation. */
   readonly timeoutMs?: number;
 }
 
-/** Throws `invalid_request` for a connection string or a path that is none. Connects at the first call. */
+/**
+ * Throws `invalid_request` for an invalid connection string or path. Connects at the first call.
+ */
 export function createRedisStore(options: RedisStoreOptions): BlobStore {
   const { client, allowEviction = false, timeoutMs = timeoutMsDefault } = options;
   const path = checkPath(options.path ?? "sealdex");
@@ -58,7 +60,7 @@ export function createRedisStore(options: RedisStoreOptions): BlobStore {
     const connection =
       address === undefined ? useClient(client as RedisClient) : await connect(address, timeoutMs);
     try {
-      await within(timeoutMs, checkServers(connection.client, allowEviction));
+      await withTimeout(timeoutMs, checkServers(connection.client, allowEviction));
       return connection;
     } catch (error) {
       const reason = connection.reasonFor(error);
@@ -67,7 +69,7 @@ export function createRedisStore(options: RedisStoreOptions): BlobStore {
     }
   }
 
-  /** One connection for all calls. If opening it failed or it has ended, the next call opens another. */
+  /** One connection for all calls; replaced after it failed or ended. */
   async function connected(): Promise<RedisConnection> {
     const current = (opening ??= open());
     const connection = await current.catch((error: unknown) => error);
@@ -85,7 +87,7 @@ export function createRedisStore(options: RedisStoreOptions): BlobStore {
         return work(used.connection.client);
       };
       try {
-        return await within(timeoutMs, working());
+        return await withTimeout(timeoutMs, working());
       } catch (error) {
         if (error instanceof TimeoutError) used.connection?.giveUp();
         const reason = used.connection?.reasonFor(error) ?? error;
@@ -118,7 +120,7 @@ export function createRedisStore(options: RedisStoreOptions): BlobStore {
         const start = tokenCharacters + range.offset;
         const last = start + range.length - 1;
         if (range.offset === 0) {
-          // Nothing at all, not even a token, is no blob.
+          // Even an empty blob has a token.
           const value = await from.getrangeBuffer(name, 0, last);
           return value.length === 0 ? null : plain(value).subarray(tokenCharacters);
         }
@@ -151,7 +153,7 @@ export function createRedisStore(options: RedisStoreOptions): BlobStore {
         checkPrefix(prefix);
         const range: LexRange = {
           min: after >= prefix && after !== "" ? `(${after}` : `[${prefix}`,
-          // "~" comes after every character of a key.
+          // "~" sorts after every character of a key.
           max: `(${prefix}~`,
           limit,
         };
@@ -176,7 +178,7 @@ export function createRedisStore(options: RedisStoreOptions): BlobStore {
     async close() {
       await opening?.then(
         (connection) => connection.close(),
-        () => undefined, // It never opened; the caller was told.
+        () => undefined, // () => undefined, // The connection never opened, and the caller was told.
       );
     },
   };
@@ -190,10 +192,10 @@ interface LexRange {
 
 const meanings: Readonly<Record<string, string>> = {
   CLUSTERDOWN: "the cluster has no master for some of its slots",
-  LOADING: "the server is still reading its data",
+  LOADING: "the server is still loading its data",
   MISCONF: "the server cannot write to its disk",
-  NOAUTH: "the server wants credentials",
-  NOPERM: "the user may not run a command that is needed",
+  NOAUTH: "the server requires credentials",
+  NOPERM: "the user may not run a required command",
   OOM: "the server's memory is full",
   READONLY: "this is a replica; writes go to its master",
   WRONGPASS: "the server refused the credentials",
@@ -202,7 +204,7 @@ const meanings: Readonly<Record<string, string>> = {
 const refusals = /^(NOAUTH|NOPERM|OOM|WRONGPASS)$/;
 
 function checkPath(path: unknown): string {
-  // No braces: they would be taken for the hash tag.
+  // Braces would be taken for the hash tag.
   if (typeof path === "string" && /^[\w.:/-]{1,200}$/.test(path)) return path;
   throw new SealdexError(
     "invalid_request",
@@ -238,7 +240,7 @@ function bucketsOf(prefix: string): number[] {
   return Array.from({ length: buckets }, (_, bucket) => bucket);
 }
 
-/** Neighbours of one bucket, in order, that can go in one transaction. */
+/** Consecutive keys of one bucket, which fit one transaction. */
 function runsOf(keys: readonly string[]): { readonly bucket: number; readonly keys: string[] }[] {
   const runs: { readonly bucket: number; readonly keys: string[] }[] = [];
   for (const key of keys) {
@@ -250,7 +252,7 @@ function runsOf(keys: readonly string[]): { readonly bucket: number; readonly ke
   return runs;
 }
 
-/** A Buffer's `slice` shares its memory; that of what a store returns must not. */
+/** A Buffer's `slice` shares its memory; a store's results must not. */
 function plain(buffer: Uint8Array): Uint8Array {
   return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.length);
 }

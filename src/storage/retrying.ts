@@ -1,12 +1,12 @@
 /**
- * A store that tries again: what every operation of a location goes through, so that a dropped connection, a restarting
- * server or a throttled request is waited out instead of reported.
+ * Retries for every operation of a location, so that dropped connections, restarting servers and
+ * throttled requests are not reported.
  *
- * An attempt that does not answer in time counts as failed, and its driver gets the abort signal. Failed attempts are repeated
- * after a random pause of up to twice the last, until the operation's own time is up. Reads and lists can be repeated as they
- * are. A create that failed may have happened all the same, so the blob decides: our bytes, won; other bytes, lost; none,
- * again. A delete that failed may have happened too, and then another writer may have created the blob again, and a second
- * delete would undo that: so a delete is sent once.
+ * An attempt without an answer in time counts as failed, and its driver gets the abort signal.
+ * Attempts repeat after a random pause of up to twice the last, until the operation's time limit.
+ * Reads and lists are repeated as they are. A failed create may have happened, so the blob decides:
+ * our bytes, won; other bytes, lost; none, again. A failed delete may have happened too, and a
+ * second one could remove a blob that another writer has created since, so a delete is sent once.
  */
 
 import { SealdexError } from "../errors.js";
@@ -20,8 +20,8 @@ import { performance, timers } from "../real-timers.js";
 
 export interface RetryOptions {
   /**
-   * How long one operation may take, with all its attempts; each attempt may take a quarter of it, a delete, of which there
-   * is one attempt, all. A millisecond is added for each KiB that is read or written, and 20 for each key that is deleted.
+   * Time limit of one operation in milliseconds, including all attempts; an attempt may take a
+   * quarter of it, a delete all. Adds 1 ms per KiB read or written, and 20 ms per deleted key.
    * Default 60,000.
    */
   readonly timeoutMs?: number;
@@ -60,7 +60,7 @@ export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobS
         const pauseMs = backoffMs(failed, firstPauseMs, pauseMsMax);
         const isTimeout = timeouts.has(error as object);
         if (!isTransient(error) && !isTimeout) throw error;
-        // What an attempt before this one failed with says more than that there was no time left for this one.
+        // The error of an earlier attempt says more than running out of time.
         if (!isTimeout) reason = error;
         if (performance.now() + pauseMs >= deadline) throw reason ?? error;
         await pause(pauseMs, signal);
@@ -84,7 +84,7 @@ export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobS
         const before = unknown;
         unknown = true;
         const created = await store.create(key, bytes, attempt);
-        // An earlier attempt may have got there in the meantime.
+        // An earlier attempt may have succeeded meanwhile.
         return created || (before && (await holdsBytes(store, key, bytes, attempt)) === true);
       });
     },
@@ -107,7 +107,9 @@ export function withRetries(store: BlobStore, options: RetryOptions = {}): BlobS
   return withAbsenceCheckOf(retried, store);
 }
 
-/** Errors of attempts that timed out; they are transient, whatever errors the driver itself reports. */
+/**
+ * Errors of attempts that timed out. They are transient even if the driver's own errors are not.
+ */
 const timeouts = new WeakSet<object>();
 
 /** Runs one attempt; gives up when the time is over or the signal aborts. */
@@ -122,7 +124,7 @@ function limited<T>(
     let controller: AbortController | undefined;
     let givenUp: { readonly reason: unknown } | undefined;
     const attempt = {
-      // Made only for drivers that look at it: it costs more than reading a small file.
+      // Created only for drivers that use it: it costs more than reading a small file.
       get signal() {
         controller ??= new AbortController();
         if (givenUp !== undefined) controller.abort(givenUp.reason);
@@ -142,7 +144,7 @@ function limited<T>(
     const timer = timers.setTimeout(() => {
       const error = new SealdexError(
         "storage_unavailable",
-        `storage: ${what} had no answer in ${Math.round(timeoutMs)} ms`,
+        `storage: ${what} timed out after ${Math.round(timeoutMs)} ms`,
       );
       timeouts.add(error);
       giveUp(error);
@@ -155,7 +157,7 @@ function limited<T>(
   });
 }
 
-/** A driver may throw at once in place of returning a promise that rejects. */
+/** A driver may throw instead of returning a promise that rejects. */
 function begin<T>(
   operation: (attempt: OperationOptions) => Promise<T>,
   attempt: OperationOptions,

@@ -1,8 +1,9 @@
 /**
- * Blobs as objects of an S3 bucket, at AWS or at any service that honours `If-None-Match: *` on writes.
+ * Blobs as objects of an S3 bucket, at AWS or at any service that honors `If-None-Match: *` on
+ * writes.
  *
- * Speaks through `@aws-sdk/client-s3`, which is loaded at the first request. Bodies are sent from memory, signed with
- * their own hash, so that no service has to understand streams in signed chunks.
+ * Uses `@aws-sdk/client-s3`, which is loaded at the first request. Bodies are sent from memory and
+ * signed with their own hash, so that services need not support streams in signed chunks.
  */
 
 import { Agent as HttpAgent } from "node:http";
@@ -25,16 +26,19 @@ export interface S3ClientLike {
   destroy(): void;
 }
 
-/** The object's metadata under which the token of its create is kept. */
+/** Metadata field of the object with the token of its create. */
 const tokenField = "sealdex-create";
 const connectMsMax = 10_000;
 const silenceMsMax = 60_000;
-/** Of lists and errors, which the client reads whole: a list of 1,000 names is shorter. */
+/** Limit of lists and errors, which the client reads whole; a list of 1,000 names is shorter. */
 const textBytesMax = 4 * 1024 * 1024;
-/** For services that do not care; AWS itself is always asked with the right one. */
+/** For services that ignore the region; AWS always gets the right one. */
 const regionDefault = "us-east-1";
 
-/** `client`: one that the caller has, and closes. It is used as it is configured; `location` then only names the bucket. */
+/**
+ * `client`: the caller's own, used as configured and not closed; `location` then only names the
+ * bucket.
+ */
 export function createS3Store(location: BucketLocation, client?: S3ClientLike): BlobStore {
   const { bucket } = location;
   if (bucket.endsWith("--x-s3")) {
@@ -50,7 +54,7 @@ export function createS3Store(location: BucketLocation, client?: S3ClientLike): 
     return { sdk, s3: (client as Sdk.S3Client | undefined) ?? newClient(sdk, location) };
   }
 
-  /** The result, or the error if it is one of those expected. Throws any other as a ServiceError. */
+  /** Returns the result, or an expected error. Throws any other error as a ServiceError. */
   async function request<T>(
     signal: Signal,
     send: (sdk: typeof Sdk, s3: Sdk.S3Client, options: { readonly abortSignal?: AbortSignal }) => Promise<T>,
@@ -81,7 +85,7 @@ export function createS3Store(location: BucketLocation, client?: S3ClientLike): 
             ),
             options,
           );
-          // The client lets go of the signal when the body begins.
+          // The client drops the signal when the body begins.
           if (signal !== undefined) addAbortSignal(signal, Body as Readable);
           return readPart(Body as unknown as AsyncIterable<Uint8Array>, range, {
             length: ContentLength,
@@ -118,7 +122,7 @@ export function createS3Store(location: BucketLocation, client?: S3ClientLike): 
             IfNoneMatch: "*",
             Metadata: { [tokenField]: token },
           });
-          // Otherwise the client hashes the whole body at once, and nothing else has its turn meanwhile.
+          // The client would hash the whole body in one turn of the event loop.
           command.middlewareStack.add(
             (next) => (step) => {
               const { headers } = step.request as { headers: Record<string, string> };
@@ -135,8 +139,8 @@ export function createS3Store(location: BucketLocation, client?: S3ClientLike): 
       if (answer.status !== 501) return answer.status === 412 ? "taken" : "conflict";
       throw new SealdexError(
         "not_supported",
-        "s3 storage: expected a service that honours If-None-Match on writes, by which exactly one of two creates wins; " +
-          "this one has not implemented it",
+        "s3 storage: expected a service that honors If-None-Match on writes, so that exactly one of two creates wins; " +
+          "this one does not implement it",
       );
     },
 
@@ -172,7 +176,6 @@ export function createS3Store(location: BucketLocation, client?: S3ClientLike): 
     },
 
     async close() {
-      // What could not be opened needs no closing.
       if (client === undefined)
         await opened?.then(
           ({ s3 }) => s3.destroy(),
@@ -206,10 +209,10 @@ function newClient(sdk: typeof Sdk, { region, endpoint, credentials }: BucketLoc
     ...(credentials && {
       credentials: { accessKeyId: credentials.accessKey, secretAccessKey: credentials.secretKey },
     }),
-    // The body's hash is signed; the newer checksums next to it are not understood by all other services.
+    // The body's hash is signed; some services do not understand the newer checksums.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
-    // What may be sent again, and when, is decided in object-store.ts.
+    // object-store.ts decides on retries.
     maxAttempts: 1,
     requestHandler: {
       httpAgent: new HttpAgent(sockets),
@@ -224,7 +227,7 @@ interface Sent {
   readonly response: { readonly statusCode: number; body: Readable };
 }
 
-/** The command, of whose answer the client reads no more than a text. An "object" is read, and bounded, by `readPart`. */
+/** Limits the text that the client reads of a command's response. `readPart` limits objects. */
 function bounded<C extends { readonly middlewareStack: object }>(
   command: C,
   answer: "object" | "text" = "text",
@@ -238,7 +241,7 @@ function bounded<C extends { readonly middlewareStack: object }>(
       if (!isObject) response.body = cutOff(response.body);
       return result;
     },
-    // Next to the wire: nothing has read the body yet.
+    // The first step on the response: nothing has read the body yet.
     { step: "deserialize", name: "sealdexTextBytesMax", priority: "low" },
   );
   return command;
@@ -256,7 +259,7 @@ function cutOff(body: Readable): Readable {
   return pipeline(body, limit, () => undefined);
 }
 
-/** What the client threw, without what it holds. */
+/** Reduces a client error to what may be shown. */
 function describe(error: unknown): ServiceError {
   if (!isError(error)) return new ServiceError({ reason: "an unexpected error" });
   const { name, message, code, Code, $metadata } = error as Error & {

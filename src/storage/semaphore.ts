@@ -1,12 +1,12 @@
-/** A limit to what runs at once, so that ten thousand reads need not open ten thousand files. */
+/** Limits concurrency, so that ten thousand reads do not open ten thousand files. */
 
 /**
- * What the semaphore returns settles as the operation does. Operations start in the order of the calls. Default weight: 1; an
+ * Settles like the operation. Operations start in the order of the calls. Default weight: 1; an
  * operation heavier than the limit runs alone.
  */
 export type Semaphore = <T>(operation: () => Promise<T>, weight?: number) => Promise<T>;
 
-/** Runs operations while their weights add up to `weightMax` at most. */
+/** Runs operations while the sum of their weights is at most `weightMax`. */
 export function createSemaphore(weightMax: number): Semaphore {
   const waiting: { readonly weight: number; readonly start: () => void }[] = [];
   let running = 0;

@@ -1,21 +1,21 @@
 /**
- * A request that an object service did not fulfil, reduced to what may be shown: a code, a status, a hint. Texts and
- * documents of services are left behind, since they repeat access keys and what was signed.
+ * A request that an object service did not fulfil, reduced to a code, a status and a hint. Texts of
+ * services are dropped, since they repeat access keys and signed data.
  */
 
 import { isUntrustedCertificate } from "./failure.js";
 
 export interface Failure {
-  /** A text of this package, or a foreign code that passed `codeFrom`. */
+  /** Our own text, or a foreign code that passed `codeFrom`. */
   readonly reason: string;
-  /** The status of the HTTP answer, if there was one. */
+  /** HTTP status, if there was a response. */
   readonly status?: number;
-  /** Whether the request had no effect and would not have if sent again. */
+  /** Whether the request had no effect, and repeating it would have none. */
   readonly isRefusal?: boolean;
 }
 
 const hints: Record<string, string> = {
-  NoSuchBucket: "there is no such bucket",
+  NoSuchBucket: "no such bucket",
   InvalidAccessKeyId: "the service does not know the access key",
   SignatureDoesNotMatch: "is the secret key right?",
   AccessDenied: "may these credentials list, read, write and delete here?",
@@ -23,9 +23,9 @@ const hints: Record<string, string> = {
   PermanentRedirect: "the bucket is in another region",
   AuthorizationHeaderMalformed: "is the region right?",
   ECONNREFUSED: "nothing listens at the endpoint",
-  ENOTFOUND: "there is no host of that name",
-  NoRegion: "no region was given or found",
-  CredentialsProviderError: "no credentials were given or found",
+  ENOTFOUND: "unknown host name",
+  NoRegion: "no region is configured",
+  CredentialsProviderError: "no credentials are configured",
 };
 
 export class ServiceError extends Error {
@@ -52,12 +52,12 @@ export class ServiceError extends Error {
   }
 }
 
-/** The code of a service or of the system, which chose it: what is not just a word is not repeated. */
+/** A code chosen by the service or the system. Anything but a plain word is dropped. */
 export function codeFrom(outside: string): string {
   return /^[A-Za-z]\w{0,63}$/.test(outside) ? outside : "an unreadable code";
 }
 
-/** Statuses below 500 that say "not now". */
+/** Statuses below 500 for temporary failures. */
 function isTransientStatus(status: number): boolean {
   return status === 408 || status === 409 || status === 425 || status === 429;
 }

@@ -1,4 +1,7 @@
-/** Files that reads which begin together open once: to open and close one takes longer than to read a part of it. */
+/**
+ * Opens a file once for reads that start together: opening and closing takes longer than a short
+ * read.
+ */
 
 import { timers } from "../real-timers.js";
 import { openBlob, type OpenFile } from "./local-files.js";
@@ -9,10 +12,12 @@ interface Shared {
 }
 
 export class SharedReads {
-  /** Not opened yet. What is read later opens the file again, which may be another one of that name by then. */
+  /**
+   * Files that are not open yet. Later reads open the name again, which may then be another file.
+   */
   readonly #waiting = new Map<string, Shared>();
 
-  /** Calls `use` with the file, opened after this call. Throws what `openBlob` does. */
+  /** Calls `use` with the file, opened after this call. Throws like `openBlob`. */
   async read<T>(name: string, use: (file: OpenFile) => Promise<T>): Promise<T> {
     const shared = this.#waiting.get(name) ?? this.#share(name);
     shared.readers++;

@@ -1,11 +1,11 @@
-/** Storage locations as callers name them, one kind per place. docs/storage.md explains them. */
+/** Storage locations, one type per kind. docs/storage.md explains them. */
 
 import { optionNames } from "../option-names.js";
 import type { PostgresPool } from "./postgres.js";
 import type { RedisClient } from "./redis-connection.js";
 import type { S3ClientLike } from "./s3.js";
 
-/** Forgets everything when the process ends. */
+/** Data are lost when the process ends. */
 export interface MemoryLocation {
   readonly location: "memory";
 }
@@ -13,13 +13,13 @@ export interface MemoryLocation {
 /** A folder of the file system. */
 export interface LocalLocation {
   readonly location: "local";
-  /** The folder, made if absent; relative to the working directory. */
+  /** The folder, created if absent; relative to the working directory. */
   readonly path: string;
 }
 
 /**
- * A connection string, with credentials, which is never printed; or a client that the caller has already, used as it is
- * configured, and left open. An unset variable as the connection string is `invalid_request`.
+ * Either a connection string with credentials, which is never printed, or the caller's client,
+ * which is used as configured and left open. An undefined connection string is `invalid_request`.
  */
 type Connection<Client> =
   | { readonly connectionString: string | undefined; readonly client?: never }
@@ -27,9 +27,9 @@ type Connection<Client> =
 
 interface RedisFields {
   readonly location: "redis";
-  /** What all keys begin with. Default `sealdex`. */
+  /** Prefix of all keys. Default `sealdex`. */
   readonly path?: string;
-  /** Uses a server that may delete what it holds when its memory is full. Default false. */
+  /** Accepts a server that may evict data when its memory is full. Default false. */
   readonly allowEviction?: boolean;
 }
 
@@ -38,7 +38,7 @@ export type RedisLocation = RedisFields & Connection<RedisClient>;
 
 interface PostgresFields {
   readonly location: "postgres";
-  /** The table that holds the blobs, or `schema.table`; made if absent. Default `sealdex`. */
+  /** The table of the blobs, or `schema.table`; created if absent. Default `sealdex`. */
   readonly tableName?: string;
 }
 
@@ -47,24 +47,27 @@ export type PostgresLocation = PostgresFields & Connection<PostgresPool>;
 
 interface BucketFields {
   readonly bucket: string;
-  /** What the names of objects begin with, for several stores in one bucket. Default: nothing. */
+  /** Prefix of object names, for several stores in one bucket. Default: none. */
   readonly path?: string;
 }
 
 /** How to reach an S3 service. */
 interface S3Access {
-  /** With `secretKey`. Default: what the AWS SDK finds in the environment, in its files or on the machine. Never printed. */
+  /** Requires `secretKey`. Default: the AWS SDK's credential chain. Never printed. */
   readonly accessKey?: string | undefined;
   /** Never printed. */
   readonly secretKey?: string | undefined;
-  /** Default: what the AWS SDK finds, or "us-east-1" if there is an endpoint. */
+  /** Default: the AWS SDK's, or "us-east-1" with an endpoint. */
   readonly region?: string | undefined;
-  /** The URL of another service than AWS, such as "https://minio.example:9000". */
+  /** URL of another service than AWS, for example "https://minio.example:9000". */
   readonly endpoint?: string | undefined;
   readonly client?: never;
 }
 
-/** An `S3Client` of `@aws-sdk/client-s3` that the caller has and closes, in place of region, endpoint and keys. */
+/**
+ * The caller's `S3Client` of `@aws-sdk/client-s3`, which the caller closes; replaces region,
+ * endpoint and keys.
+ */
 interface S3OwnClient {
   readonly client: S3ClientLike;
   readonly accessKey?: never;
@@ -86,17 +89,19 @@ export type S3Location = S3ServiceLocation | (S3Bucket & S3OwnClient);
 /** A bucket of Google Cloud Storage. */
 export interface GcsLocation extends BucketFields {
   readonly location: "gcs";
-  /** The access id of an HMAC key. Never printed. An unset variable is `invalid_request`, for `secretKey` too. */
+  /**
+   * Access id of an HMAC key. Never printed. Undefined is `invalid_request`, also for `secretKey`.
+   */
   readonly accessKey: string | undefined;
   /** Never printed. */
   readonly secretKey: string | undefined;
   /** Default "auto". */
   readonly region?: string | undefined;
-  /** The URL of another service than Google. */
+  /** URL of another service than Google. */
   readonly endpoint?: string | undefined;
 }
 
-/** Where blobs are kept. The fields are the specification's, and `client` and `allowEviction`. */
+/** A storage location. The fields are the specification's, plus `client` and `allowEviction`. */
 export type StorageLocation =
   | MemoryLocation
   | LocalLocation
@@ -116,7 +121,7 @@ const bucket = {
 } as const;
 const connection = { location: true, connectionString: true, client: true } as const;
 
-/** The fields that each kind of location takes. */
+/** The fields of each kind of location. */
 export const locationFields = {
   memory: optionNames<MemoryLocation>("storage location memory", { location: true }),
   local: optionNames<LocalLocation>("storage location local", { location: true, path: true }),

@@ -1,13 +1,16 @@
-/** A store that makes room when its location is full: what is full of garbage could not be emptied otherwise, since deleting items writes. */
+/**
+ * Collects garbage when a location is full. Otherwise a location full of garbage could not be
+ * emptied, since deleting items writes.
+ */
 
 import { SealdexError } from "../errors.js";
 import { withAbsenceCheckOf } from "./absence.js";
 import type { BlobStore } from "./blob-store.js";
 
-/** What file systems, Redis, PostgreSQL and object services call it. */
+/** Codes of a full file system, Redis, PostgreSQL or object service. */
 const full = /^(ENOSPC|EDQUOT|OOM|53100|QuotaExceeded|InsufficientStorage|XMinioStorageFull)$/;
 
-/** `store`, whose creates that found the location full are made once more after `makeRoom`. */
+/** Repeats creates of `store` once after `makeRoom` if the location was full. */
 export function withRoom(store: BlobStore, makeRoom: () => Promise<void>): BlobStore {
   let making: Promise<void> | undefined;
 
@@ -15,7 +18,7 @@ export function withRoom(store: BlobStore, makeRoom: () => Promise<void>): BlobS
     making ??= makeRoom().finally(() => {
       making = undefined;
     });
-    // Whatever it could not do, the second create says what is wrong.
+    // If collection fails, the second create reports the problem.
     await making.catch(() => undefined);
   }
 

@@ -1,6 +1,7 @@
 /**
- * The XML of object services' answers: elements and text, with nothing that could refer to anything. Document types,
- * processing instructions, CDATA and entities beyond the five of XML and numbers are refused, and so is XML that is not well formed.
+ * Parses the XML of object services: elements and text only. Document types, processing
+ * instructions, CDATA, entities beyond XML's five and numeric ones, and malformed XML are refused,
+ * so that nothing can refer to anything.
  */
 
 export interface XmlElement {
@@ -21,7 +22,7 @@ const entities: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"'
 const tagPattern =
   /<(?:(\/)([A-Za-z_][\w.:-]*)\s*|([A-Za-z_][\w.:-]*)((?:\s+[A-Za-z_][\w.:-]*\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*(\/?))>/y;
 
-/** The root element. Throws a SyntaxError, which repeats nothing of the text. */
+/** Returns the root element. Throws a SyntaxError that repeats nothing of the text. */
 export function parseXml(text: string): XmlElement {
   const document: OpenElement = { name: "", text: "", children: [] };
   const open = [document];
@@ -57,7 +58,7 @@ export function parseXml(text: string): XmlElement {
   return document.children[0];
 }
 
-/** The text of the first child of a name; undefined if there is none. */
+/** The text of the first child with this name; undefined if there is none. */
 export function childText(element: XmlElement, name: string): string | undefined {
   return element.children.find((child) => child.name === name)?.text;
 }

@@ -1,10 +1,11 @@
 /**
- * Text to terms: what an index of words holds of a text, and what a query asks for.
+ * Splits texts into terms, for indexing and for queries.
  *
- * A word is a run of letters, digits and marks; capitals, accents and endings do not count; stop words are left out. A
- * compound is runs with a joiner between them, such as `10.1016/j` or `std::vector`: each of its runs is found, and, unless
- * it is plain words joined by hyphens or slashes, so is the whole. In scripts without spaces each two neighbouring
- * characters are a term, and the last one of each row of them.
+ * A word is a run of letters, digits and marks; case, accents and endings are ignored, and stop
+ * words dropped. A compound is several runs with joiners between them, for example `10.1016/j` or
+ * `std::vector`: each run is a term, and so is the whole, unless it is plain words joined by
+ * hyphens or slashes. In scripts without spaces, each pair of adjacent characters is a term, and so
+ * is the last character of each row.
  */
 
 import { Scan } from "./scan.js";
@@ -16,38 +17,39 @@ export interface Occurrences {
   /** The term of each occurrence, by ascending position. */
   readonly terms: readonly string[];
   /**
-   * Of each occurrence, counted in words of the text, stop words included. A compound such as `getUserById` has its parts at
-   * positions of their own and itself, whole, at the position of its first part.
+   * Position of each occurrence, counted in words of the text, stop words included. The parts of a
+   * compound such as `getUserById` have consecutive positions; the whole has the position of its
+   * first part.
    */
   readonly positions: readonly number[];
-  /** The text's length as BM25 counts it: words and parts of compounds that are terms; wholes do not count. */
+  /** Document length for BM25: words and parts of compounds that are terms, without wholes. */
   readonly length: number;
 }
 
-/** Occurrences, and the place of each in the text. */
+/** Occurrences with their offsets in the text. */
 export interface LocatedOccurrences extends Occurrences {
-  /** Of each occurrence, in UTF-16 code units of the text. */
+  /** Start of each occurrence, in UTF-16 code units. */
   readonly starts: readonly number[];
-  /** The code unit after the last one of each occurrence. */
+  /** End of each occurrence, exclusive. */
   readonly ends: readonly number[];
 }
 
-/** What was found of a text so far. */
+/** The occurrences found so far. */
 export interface Scanning extends LocatedOccurrences {
-  /** Of each occurrence, the number of its term in the vocabulary. */
+  /** Number of each occurrence's term in the vocabulary. */
   readonly numbers: readonly number[];
-  /** Scans about so many more code units. Returns whether the text has ended. */
+  /** Scans about this many more code units. Returns true at the end of the text. */
   advance(units: number): boolean;
 }
 
-/** Not to be used by two threads at once. Takes time that is linear in the length of a text. */
+/** Takes time linear in the length of a text. Not safe for use by several threads at once. */
 export interface Analyzer {
   analyze(text: string): Occurrences;
-  /** As `analyze`, for highlights. */
+  /** Like `analyze`, with offsets for highlights. */
   locate(text: string): LocatedOccurrences;
-  /** The terms that it has seen, by number. Hold it for as long as numbers have to stay what they are. */
+  /** Numbers of the terms seen so far. Hold the vocabulary while numbers must stay valid. */
   readonly vocabulary: Vocabulary;
-  /** Begins either of both, for texts that are scanned in pieces. `vocabulary`: one of this analyzer's. */
+  /** Starts a scan in pieces. `vocabulary`: one of this analyzer's. */
   begin(text: string, locates: boolean, vocabulary?: Vocabulary): Scanning;
 }
 

@@ -1,9 +1,10 @@
 /**
- * What a character is to word boundaries: a simplification of Unicode's UAX #29 that is the same in all runtimes.
+ * Character classes for word boundaries: a simplification of Unicode's UAX #29 that is the same in
+ * all runtimes.
  *
- * It rests on the general categories and scripts of the JavaScript engine's own Unicode version. They are stable: an older
- * engine takes characters that a later Unicode adds for separators, and agrees on all others. `Intl.Segmenter` would not
- * do: its boundaries change with the version of ICU, and it takes 30 times as long.
+ * The classes follow the general categories and scripts of the JavaScript engine's Unicode version.
+ * They are stable: an older engine treats characters of later versions as separators and agrees on
+ * all others. `Intl.Segmenter` depends on the version of ICU and takes 30 times as long.
  */
 
 export const separator = 0;
@@ -12,20 +13,19 @@ export const letter = 1;
 export const capital = 2;
 export const digit = 3;
 /**
- * Combining marks and joiners, which belong to the character before them; so do vowels and finals of a Hangul syllable whose
- * letters are code points of their own, and half-width voicing marks.
+ * Combining marks and joiners, which belong to the previous character; also vowels and finals of a
+ * Hangul syllable whose letters are separate code points, and half-width voicing marks.
  */
 export const mark = 4;
-/** Scripts that put no spaces between words. */
+/** Scripts without spaces between words. */
 export const unspaced = 5;
-/** What joins the words of identifiers, numbers, addresses and paths. */
+/** Joins the words of identifiers, numbers, addresses and paths. */
 export const joiner = 6;
 export const apostrophe = 7;
 export const underscore = 8;
-/** Between groups of three digits. */
+/** Separates groups of three digits. */
 export const comma = 9;
 
-/** Whether a class is one of letters. */
 export function isLetter(kind: number | undefined): boolean {
   return kind === letter || kind === capital;
 }
@@ -38,7 +38,6 @@ const blockBits = 8;
 const blockSize = 1 << blockBits;
 const blocks: (Uint8Array | undefined)[] = Array.from({ length: 0x110000 >> blockBits });
 
-/** The class of a code point. */
 export function classOf(code: number): number {
   return (blocks[code >> blockBits] ?? classesOf(code >> blockBits))[code & (blockSize - 1)];
 }

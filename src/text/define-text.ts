@@ -1,4 +1,4 @@
-/** Checks what callers say of words, and fills in every default. */
+/** Checks the options of a text index and fills in the defaults. */
 
 import { invalid } from "../check-input.js";
 import { optionNames, takeOptions } from "../option-names.js";

@@ -1,4 +1,4 @@
-/** The terms of an item: those of all its text fields together. */
+/** The terms of all text fields of an item. */
 
 import type { Analyzer } from "./analyzer.js";
 import type { Vocabulary } from "./vocabulary.js";
@@ -8,19 +8,24 @@ export interface FieldText {
   readonly weight: number;
 }
 
-/** Where the occurrences of terms go. */
+/** Receives occurrences of terms. */
 export interface TermSink {
-  /** `term`: its number in the vocabulary. `weight`: of its field. Positions of one term ascend. */
+  /**
+   * `term` is its number in the vocabulary, `weight` that of its field. Positions of one term
+   * ascend.
+   */
   add(term: number, position: number, weight: number): void;
 }
 
-/** Fields are so many positions apart, so that no phrase spans two of them. */
+/** Distance in positions between fields, so that no phrase spans two of them. */
 const fieldGap = 100;
 
-/** Code units that are scanned between two pauses. */
+/** Code units per piece of a scan. */
 const unitsTogether = 2 ** 14;
 
-/** Returns BM25's document length: the lengths of the fields, each times its weight. Pauses in long texts. */
+/**
+ * Returns BM25's document length, the weighted sum of the fields' lengths. Yields in long texts.
+ */
 export function* documentTerms(
   analyzer: Analyzer,
   vocabulary: Vocabulary,
@@ -38,7 +43,7 @@ export function* documentTerms(
       if (!isEnd) yield;
     }
     length += weight * found.length;
-    // Fields without a term take no positions.
+    // Fields without terms take no positions.
     if (positions.length > 0) base += positions[positions.length - 1] + fieldGap;
   }
   return length;

@@ -1,15 +1,15 @@
-/** The texts of an item that an index of words reads. */
-
 import type { FieldText } from "./document-terms.js";
 import type { TextField } from "./text-options.js";
 
 export interface ItemTexts {
-  /** Undefined if it has none, or an image. */
+  /** Undefined without contents, or for an image. */
   readonly contents: string | undefined;
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
-/** In the order of `fields`; an array of strings gives each. What is no string gives none. */
+/**
+ * Texts in the order of `fields`; an array of strings yields each string. Other values yield none.
+ */
 export function fieldTexts(item: ItemTexts, fields: readonly TextField[]): FieldText[] {
   return fields.flatMap(({ path, weight }) => {
     const value = path === "contents" ? item.contents : valueAt(item.metadata, path.split("."));

@@ -1,11 +1,14 @@
-/** Case and accents: what does not distinguish words. */
+/** Normalizes case and accents. */
 
-/** A word in lower case, in NFC of its compatibility form, with straight apostrophes, without invisible characters. */
+/**
+ * Converts a word to lower case in NFKC, with straight apostrophes and without invisible
+ * characters.
+ */
 export function lowerCase(word: string, isTurkish: boolean): string {
   if (isAscii(word)) return isTurkish ? word.replaceAll("I", "ı").toLowerCase() : word.toLowerCase();
   const plain = word.normalize("NFKC").replace(/[\u00ad\u200c\u200d]/g, "");
   const cased = isTurkish ? plain.replaceAll("İ", "i").replaceAll("I", "ı") : plain.replaceAll("İ", "i");
-  // Compatibility forms of capitals exist, and small letters of some capitals decompose.
+  // Some capitals have compatibility forms, and some lower-case letters decompose.
   return cased.toLowerCase().normalize("NFKC").replaceAll("\u2019", "'").replaceAll("ς", "σ");
 }
 
@@ -22,10 +25,16 @@ const foldings: Readonly<Record<string, string>> = {
   þ: "th",
 };
 
-/** Accents, the vowel marks of Hebrew and Arabic, which most texts leave out, and the stroke that lengthens Arabic words. */
+/**
+ * Accents; the vowel marks of Hebrew and Arabic, which most texts omit; the stroke that lengthens
+ * Arabic words.
+ */
 const leftOut = /[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0640\u064b-\u0652\u0670']/g;
 
-/** What `lowerCase` gives, without accents and apostrophes. Marks that are letters of their script stay. */
+/**
+ * Removes accents and apostrophes from a result of `lowerCase`. Marks that are letters of their
+ * script stay.
+ */
 export function foldAccents(word: string): string {
   if (isAscii(word)) return word.includes("'") ? word.replaceAll("'", "") : word;
   return word

@@ -1,10 +1,10 @@
-/** One ranking from two: what words found and what vectors found. docs/hybrid.md compares the methods. */
+/** Fuses the rankings of keyword and vector search. docs/hybrid.md compares the methods. */
 
 /** Matches of one side, best first. */
 export interface Ranking {
-  /** Distinct numbers of rows, of any numbering that both sides share. */
+  /** Distinct row numbers in a numbering that both sides share. */
   readonly rows: readonly number[];
-  /** Descending; larger is better. A side of distances gives them negated. */
+  /** Descending; larger is better. Distances are negated. */
   readonly scores: readonly number[];
 }
 
@@ -21,7 +21,7 @@ export type Fusion =
   | { readonly method: "rank"; readonly k?: number; readonly alpha?: number }
   | { readonly method: "scores"; readonly alpha?: number };
 
-/** `meaning`: of an embedding model that is known to match more than wording. `unknown`: all others. */
+/** `meaning`: an embedding model known to match more than wording. `unknown`: all others. */
 export type VectorKind = "unknown" | "meaning";
 
 export interface FusedRow {
@@ -31,10 +31,13 @@ export interface FusedRow {
 
 const defaultK = 60;
 const defaultAlpha = 0.5;
-/** Of each side, the rows by which agreement is measured. */
+/** Rows per side that measure agreement. */
 const agreementDepth = 10;
 
-/** The rows of both sides, best first; of equal scores the smaller row first. One that one side has not, gets nothing from it. */
+/**
+ * The rows of both sides, best first; ties by smaller row. A side adds nothing to rows that it
+ * lacks.
+ */
 export function fuse(
   words: Ranking,
   vectors: Ranking,
@@ -63,8 +66,9 @@ export function fuse(
 }
 
 /**
- * Vectors that know meaning count at least a quarter, and half if words agree. Others count only so far as both sides find
- * the same rows: weak vectors then do no harm. The numbers are from the collections of docs/hybrid.md.
+ * Vectors of a model that knows meaning weigh at least a quarter, and half if both sides agree.
+ * Other vectors weigh only as far as both sides find the same rows, so weak vectors do no harm. The
+ * numbers were chosen on the collections of docs/hybrid.md.
  */
 function automaticAlpha(words: Ranking, vectorRows: readonly number[], kind: VectorKind): number {
   if (words.rows.length === 0) return 1;
@@ -80,7 +84,7 @@ function automaticAlpha(words: Ranking, vectorRows: readonly number[], kind: Vec
   return 0.25 + (0.3 * agreed) / best;
 }
 
-/** Scores as shares of the way from the least to the greatest; all 1 if they are equal. */
+/** Scales scores to 0..1 between the least and the greatest; all 1 if they are equal. */
 function scaled(scores: readonly number[]): number[] {
   const least = scores[scores.length - 1];
   const span = scores[0] - least;

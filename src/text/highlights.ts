@@ -1,21 +1,22 @@
-/** Where a text has what a query asks for. */
+/** Finds the matches of a query within a text. */
 
 import type { Analyzer } from "./analyzer.js";
 import type { TextQuery } from "./text-query.js";
 
-/** A piece of a text, from the UTF-16 code unit `start` to the one before `end`. */
+/** A range of a text in UTF-16 code units; `end` is exclusive. */
 export interface Highlight {
   readonly start: number;
   readonly end: number;
 }
 
 const highlightsMax = 1000;
-/** Code units that are scanned between two pauses. */
+/** Code units per piece of a scan. */
 const unitsTogether = 2 ** 14;
 
 /**
- * The words of `text` that the query's terms, phrases and prefixes match, in the order of the text, without overlaps; at most
- * 1,000. Words of phrases count wherever they stand. Pauses in long texts, and reads no more of them than it needs.
+ * The words of `text` that match the query's terms, phrases and prefixes, in order and without
+ * overlaps; at most 1,000. Words of phrases count wherever they are. Yields in long texts, and
+ * stops reading early if possible.
  */
 export function* highlights(
   text: string,

@@ -1,13 +1,14 @@
 /**
- * What was made of runs, by their characters: most words of a text were there before. It is looked up without cutting the
- * word out of its text, which would be most of the time that analysis takes. Hostile texts make it forget, not slow.
+ * Caches the terms of runs by their characters, since texts repeat most words. A lookup does not
+ * slice the word out of its text, which would be most of the time of analysis. Hostile texts cause
+ * evictions, not slow lookups.
  */
 
 import type { Run } from "./split-run.js";
 
 const sizeMin = 1 << 10;
 const sizeMax = 1 << 16;
-/** Slots in which an entry may be. */
+/** Slots where an entry may be. */
 const ways = 4;
 /** Longer runs are rare. */
 const lengthMax = 40;
@@ -17,7 +18,7 @@ export class RunCache {
   #hashes = new Int32Array(sizeMin);
   #stored = 0;
 
-  /** The run of `text` from `start` to `end`, if it is here. */
+  /** Looks up the run of `text` from `start` to `end`. */
   get(text: string, start: number, end: number, hash: number): Run | undefined {
     const hashes = this.#hashes;
     const mask = hashes.length - 1;
@@ -37,7 +38,7 @@ export class RunCache {
     this.#place(hash, run);
   }
 
-  /** In the first free slot of its own, or in place of another. */
+  /** Stores into the first free slot, or replaces an entry. */
   #place(hash: number, run: Run): void {
     const mask = this.#slots.length - 1;
     let way = 0;

@@ -1,4 +1,4 @@
-/** One pass over a text, from its first character to its last, at once or in pieces. */
+/** One pass over a text, at once or in pieces. */
 
 import {
   apostrophe,
@@ -18,14 +18,14 @@ import { noTerm, type Run } from "./split-run.js";
 import { termLengthMax } from "./stem.js";
 import { notPlain, type Vocabulary } from "./vocabulary.js";
 
-/** Joiners in a row that still join: `://`. */
+/** Most joiners in a row that still join: `://`. */
 const joinersMax = 3;
 const space = 0x20;
 const plus = 0x2b;
 const numberSign = 0x23;
 const asciiClasses = Uint8Array.from({ length: 0x80 }, (_, code) => classOf(code));
 
-/** What it found is in its properties, which are those of `Scanning`. */
+/** Results are in its properties; see `Scanning`. */
 export class Scan {
   readonly numbers: number[] = [];
   readonly positions: number[] = [];
@@ -38,10 +38,10 @@ export class Scan {
   #at = 0;
   #position = 0;
   #hash = 0;
-  /** The next run of a compound that is too long to be a term, of which the runs before were added. */
+  /** The next run of a compound that is too long to be a term and whose earlier runs were added. */
   #joined = -1;
 
-  /** `locates`: whether `starts` and `ends` are filled. */
+  /** `locates`: whether to fill `starts` and `ends`. */
   constructor(text: string, vocabulary: Vocabulary, locates: boolean) {
     this.#text = text;
     this.#vocabulary = vocabulary;
@@ -52,7 +52,7 @@ export class Scan {
     return this.numbers.map((number) => this.#vocabulary.term(number));
   }
 
-  /** Scans about so many more code units. Returns whether the text has ended. */
+  /** Scans about this many more code units. Returns true at the end of the text. */
   advance(units: number): boolean {
     const until = Math.min(this.#text.length, this.#at + units);
     while (this.#at < until) {
@@ -71,7 +71,10 @@ export class Scan {
     return this.#at === this.#text.length;
   }
 
-  /** A word of at most 12 ASCII letters with no joiner after it, as most are. Returns whether there is one that is plain. */
+  /**
+   * Scans a plain word of at most 12 ASCII letters without a joiner after it, the most frequent
+   * case. Returns false if there is none.
+   */
   #plainWord(start: number): boolean {
     const text = this.#text;
     const { length } = text;
@@ -101,20 +104,26 @@ export class Scan {
     return true;
   }
 
-  /** Whether what follows letters surely neither belongs to their run nor joins it with another. */
+  /**
+   * Whether the next characters certainly neither belong to the run of letters nor join it with
+   * another.
+   */
   #endsWord(at: number): boolean {
     if (at === this.#text.length) return true;
     const unit = this.#text.charCodeAt(at);
     if (unit >= 0x80) return false;
     const kind = asciiClasses[unit];
     if (kind === separator || kind === comma) return true;
-    // Of a sentence, as `word. `; `C++` and `F#` are names.
+    // The end of a sentence, `word. `; `C++` and `F#` are names.
     if (kind !== joiner || unit === plus || unit === numberSign) return false;
     const next = at + 1 < this.#text.length ? this.#text.charCodeAt(at + 1) : space;
     return next < 0x80 && asciiClasses[next] === separator;
   }
 
-  /** A run, or several with joiners between them. Returns its end, or the next run of a long one that goes on past `until`. */
+  /**
+   * Scans a run, or several with joiners between them. Returns its end, or the next run of a long
+   * one that continues beyond `until`.
+   */
   #compound(start: number, until: number): number {
     let end = this.#runEnd(start);
     let next = this.#nextRun(end);
@@ -175,7 +184,10 @@ export class Scan {
     this.#position++;
   }
 
-  /** Adjacent characters of a script without spaces, each with its marks: each two, and the last one. Past `until`, those that are left. */
+  /**
+   * Adds each pair of adjacent characters of a script without spaces, with their marks, and the
+   * last one. Beyond `until`, the remaining ones.
+   */
   #row(start: number, until: number): number {
     let first = start;
     let second = this.#characterEnd(start);
@@ -200,7 +212,7 @@ export class Scan {
     }
   }
 
-  /** Leaves the run's hash in `#hash`. */
+  /** Sets `#hash` to the run's hash. */
   #runEnd(start: number): number {
     const text = this.#text;
     let before = separator;
@@ -222,7 +234,7 @@ export class Scan {
     return at;
   }
 
-  /** Whether exactly three digits follow: those after the comma of `1,000`. */
+  /** Whether exactly three digits follow, as after the comma of `1,000`. */
   #isGroup(at: number): boolean {
     for (let i = 0; i < 3; i++) if (this.#classAt(at + i) !== digit) return false;
     return this.#classAt(at + 3) !== digit;
@@ -239,7 +251,7 @@ export class Scan {
     return end - start === 1 && (this.#text[start] === "-" || this.#text[start] === "/");
   }
 
-  /** The length of what ends names such as `C++` and `F#`, or 0. */
+  /** Length of the ending of names such as `C++` and `F#`, or 0. */
   #suffixAt(at: number): number {
     const width = this.#text.startsWith("++", at) ? 2 : this.#text[at] === "#" ? 1 : 0;
     return startsRun(this.#classAt(at + width)) ? 0 : width;
@@ -251,7 +263,7 @@ export class Scan {
     return end;
   }
 
-  /** Past the end everything separates. */
+  /** Beyond the end, everything separates. */
   #classAt(at: number): number {
     if (at >= this.#text.length) return separator;
     const unit = this.#text.charCodeAt(at);

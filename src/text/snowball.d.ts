@@ -17,8 +17,8 @@ export type StemmedLanguage =
   | "swedish"
   | "turkish";
 
-/** A word in lower case and NFC to its stem. An instance keeps no state between words. */
+/** Stems words in lower case and NFC. Instances keep no state between words. */
 export const stemmers: Readonly<Record<StemmedLanguage, new () => { stemWord(word: string): string }>>;
 
-/** Words in lower case, with spaces between them. */
+/** Words in lower case, separated by spaces. */
 export const stopWords: Readonly<Partial<Record<StemmedLanguage, string>>>;

@@ -1,6 +1,6 @@
 /**
- * A run, which is letters and digits with no break between them, to its terms: one of a plain word; of `getUserById`,
- * `ERR_ASSERTION` or `sha256` one of each part and one of the whole.
+ * Splits a run, which is letters and digits without a break, into terms: one for a plain word; for
+ * `getUserById`, `ERR_ASSERTION` or `sha256` one per part and one for the whole.
  */
 
 import {
@@ -16,34 +16,37 @@ import {
 } from "./character-class.js";
 import { termLengthMax } from "./stem.js";
 
-/** A plain word, or parts. Small, since a run is looked up for every word of every text. */
+/** A plain word, or parts. Small, since every word of every text looks one up. */
 export interface Run {
   readonly text: string;
-  /** The number of a plain word's term; `noTerm` of a stop word and of what has parts. */
+  /** Number of a plain word's term; `noTerm` for a stop word or a run with parts. */
   readonly number: number;
   readonly parts: RunParts | undefined;
 }
 
-/** In place of the number of a term. */
+/** Stands for "no term" among term numbers. */
 export const noTerm = -1;
 
 export interface RunParts {
-  /** Of the terms. */
+  /** Numbers of the terms. */
   readonly numbers: readonly number[];
-  /** Of each term, from the run's first part. */
+  /** Position of each term relative to the run's first part. */
   readonly offsets: readonly number[];
-  /** Of each term, in code units from the beginning of the run. */
+  /** Start of each term, in code units from the beginning of the run. */
   readonly starts: readonly number[];
   readonly ends: readonly number[];
-  /** Parts, stop words included. */
+  /** Number of parts, including stop words. */
   readonly width: number;
-  /** Parts that are terms. */
+  /** Number of parts that are terms. */
   readonly length: number;
-  /** Whether a compound with this run is a term too: it is more than words. */
+  /** Whether a compound with this run is also a term: it is more than words. */
   readonly isIdentifier: boolean;
 }
 
-/** `numberOf`: of a word's term. `splitsElisions`: whether `l'eau` is two words, as in French and Italian. */
+/**
+ * `numberOf` returns the number of a word's term. `splitsElisions`: whether `l'eau` is two words,
+ * as in French and Italian.
+ */
 export function splitRun(text: string, numberOf: (word: string) => number, splitsElisions: boolean): Run {
   const cuts = partStarts(text, splitsElisions);
   const termOf = (start: number, end: number) => numberOf(text.slice(start, end).replaceAll(",", ""));
@@ -65,7 +68,7 @@ export function splitRun(text: string, numberOf: (word: string) => number, split
     ends.push(end);
   };
   const isElision = splitsElisions && /['\u2019]/.test(text);
-  // Without the underscores around it, so that `_id` is found as `id`.
+  // Without surrounding underscores, so that `_id` is found as `id`.
   if (cuts.length > 1 && !isElision && last - first <= termLengthMax) add(0, first, last);
   const wholes = numbers.length;
   for (const [i, { start, end }] of cuts.entries()) add(i, start, end);
@@ -86,7 +89,7 @@ interface Part {
   readonly end: number;
 }
 
-/** At most this many parts of a run: what follows is one part, of which the beginning counts. */
+/** Most parts of a run. The rest is one part, of which only the beginning counts. */
 const partsMax = 32;
 
 /**
@@ -125,7 +128,7 @@ function beginsPart(classes: Uint8Array, i: number, first: number): boolean {
   return false;
 }
 
-/** Up to 2. */
+/** At most 2. */
 function lettersBefore(classes: Uint8Array, i: number, first: number): number {
   let count = 0;
   while (count < 2 && i - count > first && isLetter(classes[i - count - 1])) count++;
@@ -133,14 +136,14 @@ function lettersBefore(classes: Uint8Array, i: number, first: number): number {
 }
 
 interface Characters {
-  /** Of each character; commas within numbers have the class of what is before them. */
+  /** Class per character; commas within numbers have the class of the previous character. */
   readonly classes: Uint8Array;
-  /** Where each begins, in code units, and the end of the text. */
+  /** Start of each character in code units, and the end of the text. */
   readonly starts: Uint32Array;
   readonly count: number;
 }
 
-/** Characters with their marks, so that an accent counts the same whether it is a code point of its own or not. */
+/** Characters with their marks, so that composed and decomposed accents count alike. */
 function charactersOf(text: string): Characters {
   const classes = new Uint8Array(text.length + 1);
   const starts = new Uint32Array(text.length + 1);

@@ -1,4 +1,7 @@
-/** Words to terms, by the rules of a language: Snowball's stems and stop words, then accents are folded. */
+/**
+ * Turns words into terms by the rules of a language: Snowball's stems and stop words, then folded
+ * accents.
+ */
 
 import { foldAccents, lowerCase } from "./fold.js";
 import { stemmers, stopWords } from "./snowball.js";
@@ -6,7 +9,7 @@ import type { AnalyzerDefinition } from "./text-options.js";
 
 export const termLengthMax = 64;
 
-/** The term of a word, or `""` of a stop word. */
+/** The term of a word, or `""` for a stop word. */
 export type Stemmer = (word: string) => string;
 
 export function createStemmer({ language, stemming, stopWords: left }: AnalyzerDefinition): Stemmer {
@@ -16,7 +19,7 @@ export function createStemmer({ language, stemming, stopWords: left }: AnalyzerD
   for (const word of left === true ? own.split(" ") : left === false ? [] : left) {
     const lower = lowerCase(word, isTurkish);
     stops.add(lower);
-    // `he'll` is one, `hell` is none.
+    // `he'll` is a stop word, `hell` is not.
     if (!lower.includes("'")) stops.add(foldAccents(lower));
   }
   const stemmer = language === "none" || !stemming ? undefined : new stemmers[language]();
@@ -28,7 +31,7 @@ export function createStemmer({ language, stemming, stopWords: left }: AnalyzerD
   };
 }
 
-/** At most `termLengthMax` code units, without half a surrogate pair at the end. */
+/** Cuts to `termLengthMax` code units, without half a surrogate pair at the end. */
 export function cut(term: string): string {
   if (term.length <= termLengthMax) return term;
   const isPair = (term.charCodeAt(termLengthMax - 1) & 0xfc00) === 0xd800;

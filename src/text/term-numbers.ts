@@ -1,13 +1,16 @@
-/** Numbers of terms, in the order in which they were seen first. */
+/** Numbers terms in the order of their first occurrence. */
 
-/** A map that grows is copied as a whole: past so many terms there are many maps, which are copied one after the other. */
+/**
+ * A growing map is copied as a whole. Beyond this many terms, many maps share them and are copied
+ * one at a time.
+ */
 const firstMax = 2 ** 16;
 const mapCount = 64;
 
 export class TermNumbers {
-  /** By number. */
+  /** Indexed by number. */
   readonly terms: string[] = [];
-  /** The terms that were seen first, which most texts repeat. */
+  /** The first terms, which most texts repeat. */
   readonly #first = new Map<string, number>();
   readonly #others = Array.from({ length: mapCount }, () => new Map<string, number>());
 

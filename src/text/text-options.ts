@@ -1,4 +1,4 @@
-/** How the texts of an index are searched by words: what callers say at its creation. */
+/** Options of keyword search, declared when an index is created. */
 
 export const languages = [
   "danish",
@@ -23,42 +23,44 @@ export type Language = (typeof languages)[number];
 
 export interface AnalyzerOptions {
   /**
-   * Whose stems and stop words are used. `none` neither stems nor leaves out words: for names, code, or many languages
-   * in one index. Chinese, Japanese and Korean are analyzed alike in all of them. Default `english`.
+   * Language of stems and stop words. `none` neither stems nor drops words: for names, code, or
+   * many languages in one index. Chinese, Japanese and Korean are analyzed alike in all of them.
+   * Default `english`.
    */
   readonly language?: Language | "none";
   /** Whether words are reduced to stems, so that `running` finds `runs`. Default true. */
   readonly stemming?: boolean;
-  /** Words that are not indexed: the language's own, or these. Default true, which means the language's own. */
+  /** Words that are not indexed: the language's own (true), or these. Default true. */
   readonly stopWords?: boolean | readonly string[];
 }
 
 export interface TextIndexOptions {
   readonly analyzer?: AnalyzerOptions;
   /**
-   * Texts that are indexed, and what an occurrence in each counts: an integer from 1 to 16. `contents` is the item's contents;
-   * any other name is the dotted path of metadata that hold a string or an array of strings. Default `{ contents: 1 }`.
+   * Indexed fields with the weight of an occurrence in each, an integer from 1 to 16. `contents` is
+   * the item's contents; any other name is the dotted path of metadata with a string or an array of
+   * strings. Default `{ contents: 1 }`.
    */
   readonly textFields?: Readonly<Record<string, number>>;
-  /** BM25: how soon more occurrences stop to count, 0 to 10. Default 1.5. */
+  /** BM25: saturation of term frequency, 0 to 10. Default 1.5. */
   readonly k1?: number;
-  /** BM25: how much the length of a text counts, 0 to 1. Default 0.75. */
+  /** BM25: influence of document length, 0 to 1. Default 0.75. */
   readonly b?: number;
 }
 
-/** What an index remembers of its analyzer: the same texts give the same terms for as long as the index exists. */
+/** The analyzer as stored in an index: equal texts give equal terms for the life of the index. */
 export interface AnalyzerDefinition {
-  /** Of the rules of analysis. */
+  /** Version of the rules of analysis. */
   readonly version: 1;
   readonly language: Language | "none";
   readonly stemming: boolean;
   readonly stopWords: boolean | readonly string[];
 }
 
-/** `TextIndexOptions`, checked, with every default filled in. */
+/** `TextIndexOptions` with every default filled in. */
 export interface TextDefinition {
   readonly analyzer: AnalyzerDefinition;
-  /** At least one, each path once. */
+  /** At least one; paths are unique. */
   readonly fields: readonly TextField[];
   readonly k1: number;
   readonly b: number;

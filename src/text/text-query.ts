@@ -1,8 +1,9 @@
 /**
- * What a query asks of words.
+ * Parses keyword queries.
  *
- * `words` add to the score. `"a phrase"` and `+required` also have to be there, `-excluded` must not; `prefix*` stands for the terms
- * that begin so. Whatever else stands in a query is a word or nothing: no text is an error.
+ * `words` add to the score. `"a phrase"` and `+required` must be present, `-excluded` must not;
+ * `prefix*` stands for all terms with this beginning. Everything else is a word or ignored: no text
+ * is an error.
  */
 
 import type { Analyzer, LocatedOccurrences } from "./analyzer.js";
@@ -10,33 +11,35 @@ import { classOf, separator, unspaced } from "./character-class.js";
 import { foldAccents, lowerCase } from "./fold.js";
 import { cut } from "./stem.js";
 
-/** The terms, each at the position of the first one plus `offset`. */
+/** The terms, each at `offset` from the position of the first one. */
 export interface PhraseCondition {
   readonly kind: "phrase";
   readonly terms: readonly { readonly term: string; readonly offset: number }[];
 }
 
-/** A term that begins so, or, if it is defined, `term`: the stem that the prefix would have as a word. */
+/** Any term with this beginning, or `term`, the stem that the prefix would have as a word. */
 export interface PrefixCondition {
   readonly kind: "prefix";
   readonly prefix: string;
   readonly term?: string;
 }
 
-/** Something that a text has or has not. */
+/** A condition that a text meets or not. */
 export type Condition = { readonly kind: "term"; readonly term: string } | PhraseCondition | PrefixCondition;
 
 export interface ScoredTerm {
   readonly term: string;
-  /** How often the query has it. */
+  /** Number of occurrences in the query. */
   readonly weight: number;
 }
 
-/** At most 128 terms, 16 prefixes and 32 conditions; of a longer query the first ones. */
+/** At most 128 terms, 16 prefixes and 32 conditions, the first ones of a longer query. */
 export interface TextQuery {
-  /** Distinct. Those of phrases and required words are among them. */
+  /** Distinct terms, including those of phrases and required words. */
   readonly terms: readonly ScoredTerm[];
-  /** Each scores as one term whose occurrences are those of all terms that match: expand at most 128 of them. */
+  /**
+   * Each scores as one term with the occurrences of all matching terms: expand at most 128 of them.
+   */
   readonly prefixes: readonly PrefixCondition[];
   readonly required: readonly Condition[];
   readonly excluded: readonly Condition[];
@@ -47,7 +50,7 @@ const prefixesMax = 16;
 const conditionsMax = 32;
 const clausesMax = 1000;
 
-/** Takes time that is linear in the length of the text, and reads no further than the limits allow. */
+/** Takes time linear in the length of the text, and stops reading at the limits. */
 export function parseTextQuery(text: string, analyzer: Analyzer): TextQuery {
   const weights = new Map<string, number>();
   const prefixes: PrefixCondition[] = [];
@@ -83,7 +86,9 @@ interface Clause {
 
 const quotes: Readonly<Record<string, string>> = { '"': '"', "\u201c": "\u201d", "\u201e": "\u201c" };
 
-/** Signs count only right before a word or a phrase, quotes only in pairs: others separate. */
+/**
+ * Signs count only right before a word or phrase, quotes only in pairs; all others are separators.
+ */
 function* clausesOf(text: string): Generator<Clause> {
   const lastQuotes = new Map(Object.values(quotes).map((quote) => [quote, text.lastIndexOf(quote)]));
   let at = 0;
@@ -120,7 +125,7 @@ function isSpace(character: string): boolean {
   return character === " " || /\s/.test(character);
 }
 
-/** `condition`: undefined if the clause asks for nothing, as stop words do. `terms`: what adds to the score. */
+/** `condition` is undefined for a clause of stop words only. `terms` add to the score. */
 function read(
   { text, isPrefix }: Clause,
   analyzer: Analyzer,
@@ -133,7 +138,8 @@ function read(
     const term = terms.length === 1 ? { term: terms[0] } : {};
     return { condition: { kind: "prefix", prefix, ...term }, terms };
   }
-  // Of a compound, its parts: they stand after each other in every text that has it. Of `C++`, itself.
+  // A compound requires its parts, which are consecutive in every text that has it. `C++` requires
+  // itself.
   const parts = asked.filter((i, place) => found.positions[asked[place + 1]] !== found.positions[i]);
   if (parts.length === 0) return { condition: undefined, terms };
   if (parts.length === 1) return { condition: { kind: "term", term: terms[0] }, terms };
@@ -142,12 +148,18 @@ function read(
   return { condition: { kind: "phrase", terms: phrase.slice(0, conditionsMax) }, terms };
 }
 
-/** Whether term `i` is the last character of a row of an unspaced script: the pair before has it too. */
+/**
+ * Whether term `i` is the last character of a row of an unspaced script, which the pair before
+ * contains too.
+ */
 function isRowEnd(text: string, { starts, ends }: LocatedOccurrences, i: number): boolean {
   return i > 0 && ends[i] === ends[i - 1] && starts[i] > starts[i - 1] && isUnspaced(text, starts[i]);
 }
 
-/** It is the beginning of every pair, and of the last character of a row: with both, all texts that have it are found. */
+/**
+ * A single character begins every pair and is the last character of rows: both together find all
+ * texts with it.
+ */
 function isLoneCharacter(text: string, { terms, starts }: LocatedOccurrences): boolean {
   return terms.length === 1 && isUnspaced(text, starts[0]);
 }
@@ -156,7 +168,7 @@ function isUnspaced(text: string, at: number): boolean {
   return classOf(text.codePointAt(at) ?? 0) === unspaced;
 }
 
-/** What terms begin with that are written so: the last word of the text, as it is written. */
+/** The beginning of terms with this prefix: the last word of the text as written. */
 function prefixOf(text: string): string {
   let start = text.length;
   while (start > 0 && classOf(text.charCodeAt(start - 1)) !== separator) start--;

@@ -1,4 +1,4 @@
-/** The terms that an analyzer has seen, by number, and what it made of runs and compounds so far: they repeat. */
+/** The terms that an analyzer has seen, by number, with cached results for runs and compounds. */
 
 import { foldAccents, lowerCase } from "./fold.js";
 import { RunCache } from "./run-cache.js";
@@ -8,22 +8,22 @@ import { TermNumbers } from "./term-numbers.js";
 import type { AnalyzerDefinition } from "./text-options.js";
 import { WordTable } from "./word-table.js";
 
-/** What is kept of compounds: this many, and then they are forgotten. */
+/** Compounds to cache before the cache is cleared. */
 const keptMax = 20_000;
 const keptLengthMax = 40;
-/** Of all terms: their code units, and so many more for each. */
+/** Limit of the terms' code units, plus a constant per term. */
 const unitsMax = 2 ** 23;
 const termUnits = 16;
 const elidingLanguages: readonly string[] = ["french", "italian"];
 const initials = /^(?:\p{L}\.)+\p{L}$/u;
-/** A word of ASCII letters in which no part begins. */
+/** A word of ASCII letters that has no parts. */
 const plainWord = /^[A-Za-z][a-z]*$/;
 
-/** Of a word that is not plain, in place of the number of its term. */
+/** Marks a word that is not plain. */
 export const notPlain = -2;
 
 export class Vocabulary {
-  /** Short words: the number of their term, `noTerm` of stop words, or `notPlain`. */
+  /** Short words: the number of their term, `noTerm` for stop words, or `notPlain`. */
   readonly words = new WordTable();
   readonly #stem: Stemmer;
   readonly #splitsElisions: boolean;
@@ -39,7 +39,7 @@ export class Vocabulary {
     this.#isTurkish = definition.language === "turkish";
   }
 
-  /** Whether its memory is used up: time for a new one. */
+  /** Whether the memory limit is reached, so that the analyzer starts a new vocabulary. */
   get isFull(): boolean {
     return this.#units >= unitsMax;
   }
@@ -48,15 +48,15 @@ export class Vocabulary {
     return this.#numbers.terms[number];
   }
 
-  /** What `words` has of this word from now on; `a`, `b` and `c` are its letters. */
+  /** Adds a word to `words`; `a`, `b` and `c` are its letters. */
   addWord(word: string, a: number, b: number, c: number): number {
-    // Others may have parts.
+    // Other words may have parts.
     const value = plainWord.test(word) ? this.#termOf(word) : notPlain;
     this.words.set(a, b, c, value);
     return value;
   }
 
-  /** The run of `text` from `start` to `end`. `hash`: of its characters. */
+  /** The run of `text` from `start` to `end`. `hash` is that of its characters. */
   runOf(text: string, start: number, end: number, hash: number): Run {
     const kept = this.#runs.get(text, start, end, hash);
     if (kept !== undefined) return kept;
@@ -65,7 +65,10 @@ export class Vocabulary {
     return run;
   }
 
-  /** The term of a whole compound, of at most `termLengthMax` code units, or of neighbours in an unspaced script. */
+  /**
+   * The term of a whole compound of at most `termLengthMax` code units, or of adjacent characters
+   * in an unspaced script.
+   */
   wholeOf(text: string): number {
     let whole = this.#wholes.get(text);
     if (whole === undefined) {
@@ -77,7 +80,6 @@ export class Vocabulary {
     return whole;
   }
 
-  /** The number of a word's term. */
   readonly #termOf = (word: string): number => {
     const term = this.#stem(word);
     return term === "" ? noTerm : this.#numberOf(term);

@@ -1,13 +1,13 @@
 /**
- * Numbers of ASCII words of at most 12 letters, by these: most words of most texts are among them. A word is looked up without cutting it out
- * of its text, and without a pointer to follow. Hostile texts make it forget, not slow.
+ * Maps ASCII words of at most 12 letters, which most words are, to numbers. A lookup neither slices
+ * the word out of its text nor follows a pointer. Hostile texts cause evictions, not slow lookups.
  */
 
 const sizeMin = 1 << 10;
 const sizeMax = 1 << 19;
-/** Slots in which a word may be. */
+/** Slots where a word may be. */
 const probes = 8;
-/** Words per slot: the letters, four in each, and the value. */
+/** 32-bit words per slot: the letters, four in each, and the value. */
 const slotWords = 4;
 
 export class WordTable {
@@ -15,7 +15,8 @@ export class WordTable {
   #stored = 0;
 
   /**
-   * The value of a word, or undefined. `a`, `b` and `c`: its letters 1 to 4, 5 to 8 and 9 to 12, each as one byte, the last one lowest.
+   * The value of a word, or undefined. `a`, `b` and `c` are its letters 1 to 4, 5 to 8 and 9 to 12,
+   * one byte each, the last one lowest.
    */
   get(a: number, b: number, c: number): number | undefined {
     const slots = this.#slots;
@@ -29,14 +30,14 @@ export class WordTable {
     return undefined;
   }
 
-  /** Adds a word that is not there. */
+  /** Adds a new word. */
   set(a: number, b: number, c: number, value: number): void {
     const size = this.#slots.length / slotWords;
     if (2 * this.#stored >= size && size < sizeMax) this.#grow();
     this.#place(a, b, c, value);
   }
 
-  /** In the first free slot of its own, or in place of another. */
+  /** Stores into the first free slot, or replaces a word. */
   #place(a: number, b: number, c: number, value: number): void {
     const slots = this.#slots;
     const mask = slots.length - 1;
@@ -62,6 +63,6 @@ export class WordTable {
 function hashOf(a: number, b: number, c: number): number {
   let hash = Math.imul(a, 0x9e3779b1) ^ Math.imul(b, 0x85ebca6b) ^ Math.imul(c, 0xc2b2ae35);
   hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
-  // Of a slot's first word.
+  // Index of a slot's first 32-bit word.
   return (hash ^ (hash >>> 13)) << 2;
 }

@@ -1,10 +1,10 @@
 /**
- * Threads that run kernels on the memory they share with this one. They know no more than that: a call is a name and
- * numbers, allocating and whatever has a meaning stays here, and which calls may run at once is for the caller to know.
+ * Threads that run kernels on the shared memory. A call is a name and numbers; allocation and all
+ * decisions stay on the calling thread, and the caller decides which calls may run at once.
  *
- * They start at the first call and end when the last client closes; idle, they keep no process alive. With one core, or
- * without threads, the calls are made on this thread, and the event loop turns in between. Results do not
- * depend on where a call is made.
+ * Threads start at the first call and end when the last client closes; idle threads keep no process
+ * alive. With one core, or without threads, calls run on this thread with turns of the event loop
+ * in between. Results do not depend on the thread.
  */
 
 import { availableParallelism } from "node:os";
@@ -16,9 +16,9 @@ import { workerSource } from "./worker-source.js";
 import { nextTurn } from "./yield-to-event-loop.js";
 import { performance } from "../real-timers.js";
 
-/** More threads than memory can feed gain nothing. */
+/** More threads gain nothing, as memory bandwidth limits them. */
 const threadsMax = 8;
-/** Calls at a thread: one that runs, and one so that it need not wait for the next. */
+/** Calls per thread: one running, and one queued so that the thread need not wait. */
 const callsAtOnce = 2;
 /** How long calls may hold the event loop if there are no threads. */
 const holdMsMax = 5;
@@ -30,9 +30,9 @@ interface PendingCall {
 
 interface Thread {
   readonly worker: Worker;
-  /** Sent and not answered, oldest first. */
+  /** Sent and unanswered, oldest first. */
   readonly sent: PendingCall[];
-  /** Whether it ever began to work. */
+  /** Whether the thread ever started. */
   online: boolean;
 }
 
@@ -42,26 +42,26 @@ export class KernelThreads {
   readonly #queue: PendingCall[] = [];
   #refused = false;
   #workingHere = false;
-  /** When the event loop last turned while calls were made here. */
+  /** Time of the last turn of the event loop while calls ran here. */
   #turnedAt = 0;
 
-  /** `size`: how many threads; 0 makes all calls on this one. */
+  /** `size`: number of threads; 0 runs all calls on this thread. */
   constructor(size: number) {
     this.#size = size;
   }
 
   /**
-   * Makes the calls, in any order and at once, and resolves when all are done. Where one fails it rejects with
-   * `internal`, also when all are done: then no thread writes any more to memory that the caller is about to free.
+   * Runs the calls in any order and concurrently. Rejects with `internal` if one fails, but only
+   * after all have finished: no thread then writes to memory that the caller may free.
    */
   async run(calls: readonly KernelCall[]): Promise<void> {
     const results = await Promise.all(calls.map((call) => this.#send(call)));
     for (const error of results) if (error !== undefined) throw error;
   }
 
-  /** Ends the threads. Calls that are not done fail; a later `run` starts new threads. */
+  /** Ends the threads. Unfinished calls fail; a later `run` starts new threads. */
   async close(): Promise<void> {
-    for (const job of this.#queue.splice(0)) job.settle(failed("they were closed"));
+    for (const job of this.#queue.splice(0)) job.settle(failed("closed"));
     await Promise.all(Array.from(this.#threads, ({ worker }) => worker.terminate()));
   }
 
@@ -93,12 +93,13 @@ export class KernelThreads {
     }
   }
 
-  /** Undefined if this process may not start threads; then it does not try again. */
+  /** Undefined if this process may not start threads, in which case it never tries again. */
   #start(): Thread | undefined {
     let worker: Worker;
     try {
       const workerData = { module: kernelModule(), memory: wasmMemory() };
-      // Nothing of the process is handed on: neither its environment, which may hold secrets, nor its flags.
+      // Threads inherit neither the environment, which may contain secrets, nor the flags of the
+      // process.
       worker = new Worker(workerSource, { eval: true, workerData, env: {}, execArgv: [], name: "sealdex" });
     } catch {
       this.#refused = true;
@@ -122,10 +123,10 @@ export class KernelThreads {
       this.#threads.delete(thread);
       const lost = thread.sent.splice(0);
       if (!thread.online && cause !== undefined) {
-        // The system has no room for a thread. Nothing was begun, so nothing is lost.
+        // The system has no room for a thread. No call has started, so none is lost.
         this.#refused = true;
         this.#queue.unshift(...lost);
-      } else for (const job of lost) job.settle(failed("a thread ended while it worked", cause));
+      } else for (const job of lost) job.settle(failed("a thread ended during a call", cause));
       this.#feed();
     });
     worker.unref();
@@ -135,7 +136,7 @@ export class KernelThreads {
   async #workHere(): Promise<void> {
     this.#workingHere = true;
     for (let job = this.#queue.shift(); job !== undefined; job = this.#queue.shift()) {
-      // Also where many short runs follow one another.
+      // Also counts time across many short runs.
       if (performance.now() - this.#turnedAt > holdMsMax) {
         await nextTurn();
         this.#turnedAt = performance.now();
@@ -164,7 +165,7 @@ export function kernelThreads(): KernelThreads {
   return shared;
 }
 
-/** Says that one more client may use the threads. Call the result once, when it no longer does. */
+/** Registers a client that may use the threads. Call the result once when it no longer does. */
 export function useKernelThreads(): () => Promise<void> {
   clients++;
   return async () => {

@@ -1,14 +1,16 @@
-/** Drives `Work`: its kernel calls on the threads, and other work of the process between its pieces. */
+/**
+ * Drives `Work`: runs its kernel calls on the threads, and yields to the event loop between pieces.
+ */
 
 import { callKernel, type KernelCall } from "../engine/kernels/kernels.js";
 import type { Work } from "../engine/work.js";
 import { kernelThreads } from "./kernel-threads.js";
 import { TimeSlice, yieldToEventLoop } from "./yield-to-event-loop.js";
 
-/** Multiply-adds below which calls are made here: about as long as a message to a thread takes. */
+/** Multiply-adds below which calls run here: they take about as long as a message to a thread. */
 const smallCost = 2 ** 20;
 
-/** The result of work, driven to its end. */
+/** Drives work to its end and returns its result. */
 export async function run<T>(work: Work<T>, signal?: AbortSignal): Promise<T> {
   const slice = new TimeSlice();
   try {
@@ -25,7 +27,7 @@ export async function run<T>(work: Work<T>, signal?: AbortSignal): Promise<T> {
       slice.restart();
     }
   } finally {
-    // Abandoned work frees what it holds; for work that is done this has no effect.
+    // Lets abandoned work free its memory; no effect on finished work.
     work.return(undefined as T);
   }
 }

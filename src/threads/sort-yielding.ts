@@ -1,9 +1,9 @@
 import { forEachYielding, yieldIfDue } from "./yield-to-event-loop.js";
 
-/** Strings that are sorted at once: a few milliseconds. */
+/** Strings sorted in one piece, in a few milliseconds. */
 const sortedTogether = 4096;
 
-/** The strings in the order of comparison. However many there are, other work of the process runs in between. */
+/** Sorts strings, yielding to the event loop between pieces. */
 export async function sortYielding(strings: readonly string[]): Promise<string[]> {
   let runs: string[][] = [];
   for (let start = 0; start < strings.length; start += sortedTogether) {

@@ -1,7 +1,7 @@
 /**
- * What a thread runs. As text, so that it needs no file of its own: it works the same from either build and from inside
- * a bundle. A reply is null, or what went wrong. It declares no name of a CommonJS wrapper (`exports`, `module`): Bun and Deno
- * run it inside one.
+ * Source of a thread, as text, so that it needs no file of its own and works from either build and
+ * within bundles. A reply is null or an error. The source declares no name of a CommonJS wrapper
+ * (`exports`, `module`): Bun and Deno run it inside one.
  */
 export const workerSource = `
 const { parentPort, workerData } = require("node:worker_threads");

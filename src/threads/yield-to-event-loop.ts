@@ -1,19 +1,23 @@
-/** Lets other work of the process run between pieces of long work. */
+/** Yields to the event loop between pieces of long work. */
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { performance, timers } from "../real-timers.js";
 
-/** On whose behalf work is done; undefined: of nobody in particular. */
+/** The owner of the current work; undefined if there is none. */
 const owners = new AsyncLocalStorage<string>();
-/** Callers that wait, by owner. One continues per turn of the event loop: many at once hold it no longer than one does. */
+/**
+ * Waiting callers by owner. One continues per turn of the event loop: many hold it no longer than
+ * one.
+ */
 const waiting = new Map<string | undefined, (() => void)[]>();
 
-/** Runs `work`, and all that it starts, on behalf of `owner`: owners take turns, however much each of them has to do. */
+/**
+ * Runs `work`, and all that it starts, for `owner`. Owners take turns, however much work each has.
+ */
 export function onBehalfOf<T>(owner: string, work: () => T): T {
   return owners.run(owner, work);
 }
 
-/** Lets other work of the process run. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
     const owner = owners.getStore();
@@ -25,7 +29,7 @@ export function yieldToEventLoop(): Promise<void> {
 
 function next(): void {
   yieldedAt = performance.now();
-  // The owner whose turn was the longest ago is the first of the map.
+  // The map's first owner has waited longest.
   for (const [owner, own] of waiting) {
     const resume = own.shift();
     waiting.delete(owner);
@@ -36,23 +40,23 @@ function next(): void {
   if (waiting.size > 0) timers.setImmediate(next);
 }
 
-/** How long work may hold the event loop. */
+/** Longest time in milliseconds that work may hold the event loop. */
 const sliceMs = 8;
-/** When anything yielded last: loops that begin one after another share a turn. */
+/** Time of the last yield, shared by all loops. */
 let yieldedAt = 0;
 
 function isDue(): boolean {
   return performance.now() - yieldedAt >= sliceMs;
 }
 
-/** Yields if nothing has yielded for longer than a slice. */
+/** Yields if the last yield was longer ago than a slice. */
 export async function yieldIfDue(): Promise<void> {
   if (isDue()) await yieldToEventLoop();
 }
 
 /**
- * Calls `visit` with 0 to n - 1, letting other work run in between. `together`: visits that take less than a millisecond or
- * two, after which it is time to look at the clock.
+ * Calls `visit` with 0 to n - 1, yielding in between. `together`: visits between two checks of the
+ * clock, which should take less than a millisecond or two.
  */
 export async function forEachYielding(n: number, visit: (i: number) => void, together = 64): Promise<void> {
   for (let i = 0; i < n; i++) {
@@ -61,14 +65,18 @@ export async function forEachYielding(n: number, visit: (i: number) => void, tog
   }
 }
 
-/** How long calls that wait for nothing may hold one turn: less, since whoever reads or writes meanwhile needs many turns. */
+/**
+ * Shorter than a slice for calls that never wait, since concurrent reads and writes need many
+ * turns.
+ */
 const turnMs = 2;
-/** When this turn of the event loop was first asked about; undefined: not yet. */
+/** Start of this turn of the event loop; undefined until the first check. */
 let turnBeganAt: number | undefined;
 
 /**
- * Whether calls that wait for nothing have held this turn of the event loop for long: a caller that awaits one after another gets each
- * answer in the same turn, and timers and other requests would never run.
+ * Whether calls without waits have held this turn of the event loop for long. A caller that awaits
+ * one after another gets each result in the same turn, so timers and other requests would never
+ * run.
  */
 export function isTurnOver(): boolean {
   if (turnBeganAt !== undefined) return performance.now() - turnBeganAt >= turnMs;
@@ -77,7 +85,10 @@ export function isTurnOver(): boolean {
   return false;
 }
 
-/** Resolves in the next turn, for any number of such calls at once: together they hold it for as long as one may. */
+/**
+ * Resolves in the next turn, for any number of calls at once: together they hold it as long as one
+ * may.
+ */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => timers.setImmediate(resolve));
 }
@@ -86,7 +97,10 @@ function endTurn(): void {
   turnBeganAt = undefined;
 }
 
-/** The time slice of one piece of work, from its construction. Work that rarely takes a whole slice never has to await it. */
+/**
+ * The time slice of one piece of work, from its construction. Work that rarely takes a whole slice
+ * need not await.
+ */
 export class TimeSlice {
   #startedAt = performance.now();
 
@@ -94,7 +108,7 @@ export class TimeSlice {
     return performance.now() - this.#startedAt >= sliceMs;
   }
 
-  /** Begins a new slice, after the work has yielded. */
+  /** Starts a new slice after the work has yielded. */
   restart(): void {
     this.#startedAt = performance.now();
   }

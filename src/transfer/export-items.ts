@@ -17,11 +17,11 @@ export interface ExportOptions extends CallOptions, NamespaceOption {
   readonly from: VectorIndex;
   /** Only items whose metadata match. */
   readonly filter?: Filter | undefined;
-  /** Only items whose ids are greater than this one: to go on with an export that was interrupted. */
+  /** Only items with greater ids: resume an interrupted export after this id. */
   readonly after?: string | undefined;
   /**
-   * How vectors are written: `base64` of little-endian float32 (the default), `numbers`, or `none`. Both read back bit for bit.
-   * A trained `ivf` or `ivfpq` keeps no vectors and needs `none`.
+   * Format of vectors: `base64` of little-endian float32 (the default), `numbers`, or `none`. The
+   * first two are exact. A trained `ivf` or `ivfpq` stores no vectors and needs `none`.
    */
   readonly vectors?: VectorForm;
 }
@@ -37,9 +37,9 @@ const options = optionNames<ExportOptions>("exportItems", {
 const forms: readonly VectorForm[] = ["base64", "numbers", "none"];
 
 /**
- * The items in the order of their ids, one line of JSON each, as they are decrypted: whoever reads the lines reads everything.
- * Keys are not in them. They show one state of the index, see `VectorIndex.items`, page by page, as fast as they are read. Throws as
- * `listItems` does.
+ * Yields the items in the order of their ids as lines of JSON, decrypted: whoever reads the lines
+ * reads everything. Lines contain no keys. All lines show one state of the index (see
+ * `VectorIndex.items`), read page by page on demand. Throws like `listItems`.
  */
 export function exportItems(request: ExportOptions): AsyncGenerator<string, void, undefined> {
   return generatorOf(() => {
@@ -56,7 +56,6 @@ async function* linesOf(request: ExportOptions): AsyncGenerator<string, void, un
     filter,
     include,
     namespace,
-    rawMetadata: true,
     ...(signal && { signal }),
   };
   for (let page = await from.listItems({ ...listing, after }); ;) {

@@ -10,16 +10,16 @@ import { linesOf, type TextSource } from "./lines.js";
 
 export interface ImportOptions extends Omit<IngestOptions, "items" | "onProgress"> {
   readonly to: VectorIndex;
-  /** Text or UTF-8 bytes: a file's stream, or what `exportItems` gives. */
+  /** Text or UTF-8 bytes: a file's stream, or the result of `exportItems`. */
   readonly lines: TextSource;
-  /** The first line to store, from 1: those before were stored by a call that was interrupted. Default 1. */
+  /** The first line to store, from 1, to resume an interrupted import. Default 1. */
   readonly fromLine?: number;
-  /** Called after each batch that was stored. */
+  /** Called after each stored batch. */
   readonly onProgress?: (progress: ImportProgress) => void;
 }
 
 export interface ImportProgress extends IngestResult {
-  /** Lines that are done: to go on after an interruption, give the next one as `fromLine`. */
+  /** Lines stored so far. To resume, pass the next line as `fromLine`. */
   readonly lines: number;
 }
 
@@ -34,15 +34,15 @@ const options = optionNames<ImportOptions>("importItems", {
 });
 
 /**
- * Stores the items of all lines, replacing those with the same ids, see `ingest`. Empty lines are passed over. A line that is not an item
- * ends the import with `invalid_request` and the line's number; batches that were reported stay. Importing lines twice changes nothing
- * more than importing them once.
+ * Stores the items of all lines, replacing those with the same ids; see `ingest`. Empty lines are
+ * skipped. An invalid line ends the import with `invalid_request` and the line's number; reported
+ * batches stay stored. Importing lines twice has the same effect as importing them once.
  */
 export async function importItems(request: ImportOptions): Promise<ImportProgress> {
   request = takeOptions(request, options);
   const { lines, fromLine = 1, onProgress, ...others } = request;
   if (!Number.isInteger(fromLine) || fromLine < 1) throw invalid("fromLine: expected an integer from 1");
-  /** Lines of the items that are not reported yet. */
+  /** Line numbers of the items that are not reported yet. */
   const numbers: number[] = [];
   let done = fromLine - 1;
   async function* items(): AsyncGenerator<IngestItem> {

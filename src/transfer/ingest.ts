@@ -1,4 +1,4 @@
-/** Ingest of any number of items from a source that makes them as they are wanted. */
+/** Stores any number of items from a source that is read on demand. */
 
 import { invalid, typeName } from "../check-input.js";
 import { shiftPosition } from "../errors.js";
@@ -11,21 +11,30 @@ export type IngestItem = Item & NamespaceOption;
 
 export interface IngestOptions extends CallOptions {
   readonly to: VectorIndex;
-  /** An item may have a namespace, as those that `VectorIndex.items` gives. Those of a batch are one upsert per namespace. */
+  /**
+   * Items may have a namespace, like those of `VectorIndex.items`. Each batch is one upsert per
+   * namespace.
+   */
   readonly items: AsyncIterable<IngestItem> | Iterable<IngestItem>;
-  /** Items of one upsert, 1 to 10,000. Default 1,000. A batch of large items ends earlier, after about 16 MiB. */
+  /**
+   * Items per upsert, 1 to 10,000. Default 1,000. A batch of large items ends earlier, after about
+   * 16 MiB.
+   */
   readonly batchSize?: number;
-  /** As of `upsert`: items that are stored already are neither embedded nor stored again. Default false. */
+  /**
+   * As for `upsert`: items already stored unchanged are neither embedded nor written. Default
+   * false.
+   */
   readonly skipUnchanged?: boolean;
-  /** Called after each batch that was stored. */
+  /** Called after each stored batch. */
   readonly onProgress?: (progress: IngestResult) => void;
 }
 
 export interface IngestResult {
-  /** Items that were taken from the source and are in the index now. */
+  /** Items taken from the source and stored. */
   readonly items: number;
   readonly stored: number;
-  /** Those that `skipUnchanged` left as they are. */
+  /** Items that `skipUnchanged` skipped. */
   readonly unchanged: number;
 }
 
@@ -42,10 +51,10 @@ const batchItemsMax = 10_000;
 const batchBytes = 16 * 1024 * 1024;
 
 /**
- * Stores the items of a source batch by batch; each batch is one `upsert` per namespace, stored whole or not at all. While a batch is stored,
- * the next one is taken from the source, and no more: a source is never asked for more than two batches ahead of what is
- * stored. When it fails or is aborted, the batches that were reported stay, and the source is closed. Throws as `upsert` does, with the
- * position of the item in the source, and what the source throws.
+ * Stores the items of a source in batches; each batch is one atomic `upsert` per namespace. While a
+ * batch is stored, the next one is read, so the source is at most two batches ahead. After a
+ * failure or an abort, reported batches stay stored and the source is closed. Throws like `upsert`,
+ * with the item's position in the source, and the source's own errors.
  */
 export async function ingest(request: IngestOptions): Promise<IngestResult> {
   request = takeOptions(request, options);
@@ -78,7 +87,7 @@ export async function ingest(request: IngestOptions): Promise<IngestResult> {
       await storing;
       signal?.throwIfAborted();
       storing = store(batch);
-      // It is awaited later; until then its rejection must not count as unhandled.
+      // Awaited later; until then, a rejection must not count as unhandled.
       storing.catch(() => undefined);
     }
   } finally {
@@ -104,7 +113,7 @@ async function* batches(
   if (batch.length > 0) yield batch;
 }
 
-/** About, and whatever the item is: it is checked when it is stored. */
+/** An estimate for any value: `upsert` checks the item. */
 function bytesOf(item: Partial<Item> | null): number {
   const { vector, contents } = item ?? {};
   return 4 * (vector?.length ?? 0) + (typeof contents === "string" ? contents.length : 0);

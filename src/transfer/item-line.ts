@@ -1,35 +1,38 @@
-/** An item as a line of JSON: `{"id","namespace","vector","contents","metadata","expiresAt"}`, its vector as base64 of float32 or as numbers. */
+/**
+ * An item as a line of JSON, `{"id","namespace","vector","contents","metadata","expiresAt"}`, with
+ * the vector as base64 of float32 or as numbers.
+ */
 
 import { invalid, typeName } from "../check-input.js";
 import { decodeTime, encodeVector } from "../wire/values.js";
-import type { RawMetadata, StoredItem } from "../vector-index.js";
+import type { StoredItem } from "../vector-index.js";
 import type { IngestItem } from "./ingest.js";
 
-/** How vectors are written: base64 of little-endian float32, numbers that read back as the same float32, or not at all. */
+/** Format of vectors: base64 of little-endian float32, numbers that read back exactly, or none. */
 export type VectorForm = "base64" | "numbers" | "none";
 
-/** The line, with its end. */
-export function encodeLine(item: StoredItem & RawMetadata, form: VectorForm): string {
-  const { id, namespace, vector, contents, metadataJson, expiresAt } = item;
+/** Includes the line feed. */
+export function encodeLine(item: StoredItem, form: VectorForm): string {
+  const { id, namespace, vector, contents, metadata, expiresAt } = item;
   const fields = [
     `"id":${JSON.stringify(id)}`,
     ...(namespace === undefined ? [] : [`"namespace":${JSON.stringify(namespace)}`]),
     ...(vector === undefined || form === "none" ? [] : [`"vector":${vectorText(vector, form)}`]),
     ...(contents === undefined ? [] : [`"contents":${JSON.stringify(contents)}`]),
-    ...(metadataJson === undefined ? [] : [`"metadata":${metadataJson}`]),
+    ...(metadata === undefined ? [] : [`"metadata":${JSON.stringify(metadata)}`]),
     ...(expiresAt === undefined ? [] : [`"expiresAt":${JSON.stringify(expiresAt)}`]),
   ];
   return `{${fields.join(",")}}\n`;
 }
 
-/** Throws `invalid_request`. The item itself is checked when it is stored. */
+/** Throws `invalid_request`. `upsert` checks the item itself. */
 export function decodeLine(line: string, where: string): IngestItem {
   let value: unknown;
   try {
     value = JSON.parse(line);
   } catch {
     // Without the cause, whose message quotes the line.
-    throw invalid(`${where}: expected a JSON object, got text that is not JSON`);
+    throw invalid(`${where}: expected a JSON object, got invalid JSON`);
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw invalid(`${where}: expected a JSON object, got ${typeName(value)}`);
@@ -56,7 +59,7 @@ function vectorText(vector: Float32Array, form: "base64" | "numbers"): string {
 
 function decodeBase64(text: string, where: string): Float32Array {
   const bytes = Buffer.from(text, "base64");
-  // Buffer passes over what is not base64.
+  // Buffer silently skips characters outside base64.
   if (bytes.length === 0 || bytes.length % 4 !== 0 || bytes.toString("base64") !== text) {
     throw invalid(`${where}.vector: expected numbers, or base64 of float32 values, got another text`);
   }

@@ -1,4 +1,4 @@
-/** Lines of a stream of text or of UTF-8 bytes. */
+/** Splits a stream of text or UTF-8 bytes into lines. */
 
 import { invalid } from "../check-input.js";
 
@@ -10,12 +10,12 @@ export interface Line {
 
 export type TextSource = AsyncIterable<string | Uint8Array> | Iterable<string | Uint8Array>;
 
-/** The longest line, in characters: an item of 8,192 numbers, with contents and metadata all escaped, is shorter. */
+/** In characters. An item of 8,192 numbers with escaped contents and metadata is shorter. */
 const lineMax = 16 * 1024 * 1024;
 
 /**
- * Cut at line feeds alone: JSON texts may hold other line separators. The last line needs no end. Throws `invalid_request`, naming
- * the line, for one that is too long or not UTF-8.
+ * Splits at line feeds only: JSON texts may contain other line separators. The last line may lack
+ * one. Throws `invalid_request` with the line's number if a line is too long or not UTF-8.
  */
 export async function* linesOf(source: TextSource): AsyncGenerator<Line> {
   const utf8 = new TextDecoder("utf-8", { fatal: true });

@@ -1,21 +1,21 @@
-/** Items of several namespaces, to be written: an upsert is about one. */
+/** Groups items by namespace, since an upsert has one namespace. */
 
 import type { NamespaceOption } from "../vector-index.js";
 
 export interface NamespaceBatch<T> {
   readonly namespace: string | undefined;
   readonly items: readonly T[];
-  /** Of each item among all of them. */
+  /** Position of each item among all items. */
   readonly positions: readonly number[];
 }
 
-/** The items of each namespace, without its name. */
+/** The items of each namespace, without the namespace's name. */
 export function namespaceBatches<T extends object & NamespaceOption>(
   items: readonly T[],
 ): NamespaceBatch<Omit<T, "namespace">>[] {
   const batches = new Map<string | undefined, { items: Omit<T, "namespace">[]; positions: number[] }>();
   for (const [position, item] of items.entries()) {
-    // A copy of what is no object is one without an id, which the upsert refuses.
+    // A copy of a non-object has no id, so the upsert refuses it.
     const { namespace, ...own } = { ...item };
     const batch = batches.get(namespace) ?? { items: [], positions: [] };
     batches.set(namespace, batch);

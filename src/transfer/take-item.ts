@@ -1,4 +1,4 @@
-/** Items of a source, which may use an object or a buffer again for the next one. */
+/** Copies an item, since a source may reuse an object or buffer for the next one. */
 
 import { isDate } from "../value-kinds.js";
 import { isVector } from "../check-input.js";
@@ -6,7 +6,10 @@ import { isImage, takeImage } from "../embedding/image.js";
 import { takeJson } from "../json-text.js";
 import type { Item, NamespaceOption } from "../vector-index.js";
 
-/** The item as it is now. What is no item stays as it is: it is refused when it is stored. Throws `invalid_request` for metadata. */
+/**
+ * Copies the item. Returns non-objects unchanged; storing refuses them. Throws `invalid_request`
+ * for invalid metadata.
+ */
 export function takeItem<T extends Item & NamespaceOption>(item: T, where: string): T {
   if (typeof item !== "object" || item === null) return item;
   const { vector, contents, metadata, expiresAt } = item;

@@ -1,9 +1,9 @@
-/** What every request says of the index that it is about. */
+/** The fields of every request that identify the index. */
 
 import type { OpenIndexOptions } from "../vector-index.js";
 import { encodeKey } from "./values.js";
 
-/** Null counts as left out: many JSON writers send it for fields that are not set. */
+/** Null counts as absent: many JSON writers send it for unset fields. */
 export type Maybe<T> = T | null | undefined;
 
 export interface AddressBody {
@@ -11,7 +11,7 @@ export interface AddressBody {
   readonly index_key: string;
 }
 
-/** Where an index is, and the key to it. */
+/** Name and key of an index. */
 export function encodeAddress({ indexName, indexKey }: OpenIndexOptions): AddressBody {
   return { index_name: indexName, index_key: encodeKey(indexKey) };
 }
@@ -20,7 +20,6 @@ export function decodeAddress(body: AddressBody): { indexName: string; indexKey:
   return { indexName: body.index_name, indexKey: body.index_key };
 }
 
-/** The fields that identify the index, in the body of every request. */
 export function addressIn(body: unknown): { indexName: string | undefined; indexKey: string | undefined } {
   const { index_name: indexName, index_key: indexKey } = (body ?? {}) as Partial<
     Record<keyof AddressBody, unknown>

@@ -1,6 +1,6 @@
-/** Bytes as base64, in browsers too. */
+/** Base64 that also works in browsers. */
 
-/** A multiple of three, so that pieces follow one another, and few enough for the arguments of a call. */
+/** A multiple of three, so that encoded pieces can be joined, and below the limit of arguments. */
 const pieceBytes = 3 * 4096;
 
 export function encodeBase64(bytes: Uint8Array): string {
@@ -11,7 +11,7 @@ export function encodeBase64(bytes: Uint8Array): string {
   return text;
 }
 
-/** The length of the base64 of so many bytes. */
+/** The length of the base64 text of this many bytes. */
 export function base64Length(bytes: number): number {
   return 4 * Math.ceil(bytes / 3);
 }

@@ -1,4 +1,7 @@
-/** Batches whose vectors are little-endian float32 in base64: a third of the bytes of JSON, and nothing to parse. */
+/**
+ * Batches with vectors as little-endian float32 in base64: a third of the bytes of JSON, and no
+ * number to parse.
+ */
 
 import { checkFloat32, invalid } from "../check-input.js";
 import type { Item } from "../vector-index.js";
@@ -7,35 +10,38 @@ import { encodeBase64 } from "./base64.js";
 import type { EncodedItem } from "./items.js";
 import { queriesMax } from "./query.js";
 
-/** Vectors that have been received. */
+/** Received vectors. */
 export interface VectorRows {
-  /** Of all numbers. */
+  /** Total bytes. */
   readonly bytes: number;
   row(i: number, dimension: number): Float32Array;
 }
 
 interface VectorsBody {
-  /** Replaced by `VectorRows` as the body arrives. */
+  /** Replaced by `VectorRows` while the body arrives. */
   readonly vectors_b64: unknown;
   readonly dimension: number;
 }
 
-/** Entries are in the order of the ids; null and an empty text stand for none. */
+/** Entries are in the order of the ids; null and an empty text mean none. */
 export interface BinaryItemsBody extends VectorsBody {
   readonly ids: readonly string[];
-  /** Decoded as they arrive. */
+  /** Decoded while they arrive. */
   readonly metadata?: Maybe<readonly unknown[]>;
   readonly contents?: Maybe<readonly Maybe<string>[]>;
 }
 
-/** The vectors, all of that dimension, for the field `batch`. */
+/** Encodes vectors of this dimension for the field `batch`. */
 export function encodeVectors(vectors: readonly (readonly number[])[], dimension: number) {
   const numbers = new Float32Array(vectors.length * dimension);
   for (const [i, vector] of vectors.entries()) numbers.set(vector, i * dimension);
   return { dimension, vectors_b64: encodeBase64(new Uint8Array(numbers.buffer)) };
 }
 
-/** The dimension of items that a binary upsert can say: with vectors of one dimension, no images, no empty texts, and without times. */
+/**
+ * The dimension of items that a binary upsert can express: vectors of one dimension, no images,
+ * empty texts or expiry times.
+ */
 export function binaryDimension(items: readonly EncodedItem[]): number | undefined {
   const dimension = items[0]?.vector?.length;
   const fits = ({ id, vector, contents, keep, expires_at }: EncodedItem) =>
@@ -47,7 +53,7 @@ export function binaryDimension(items: readonly EncodedItem[]): number | undefin
   return items.every(fits) ? dimension : undefined;
 }
 
-/** The dimension of vectors that have one, unless there are none. */
+/** The common dimension of the vectors; undefined if there is none. */
 export function commonDimension(vectors: readonly (readonly number[])[]): number | undefined {
   const dimension = vectors[0]?.length;
   return vectors.every((vector) => vector.length === dimension) ? dimension : undefined;
@@ -55,12 +61,12 @@ export function commonDimension(vectors: readonly (readonly number[])[]): number
 
 type Pause = () => Promise<void>;
 
-/** How many items are made at a time. */
+/** Items decoded between pauses. */
 const together = 256;
 
 /**
- * `pause` lets other work run, now and then. Throws `invalid_request` for lists of different lengths, and numbers that are not
- * finite.
+ * Calls `pause` between pieces. Throws `invalid_request` for lists of different lengths and for
+ * numbers that are not finite.
  */
 export async function decodeBinaryItems(body: BinaryItemsBody, pause: Pause): Promise<Item[]> {
   const { ids } = body;
@@ -82,12 +88,12 @@ export async function decodeBinaryItems(body: BinaryItemsBody, pause: Pause): Pr
   return items;
 }
 
-/** The vectors of a batch of queries. Throws `invalid_request`. */
+/** Decodes the vectors of a batch of queries. Throws `invalid_request`. */
 export async function decodeBinaryVectors(body: VectorsBody, pause: Pause): Promise<Float32Array[]> {
   return decodeRows(body, pause, { min: 1, max: queriesMax });
 }
 
-/** `min`, `max`: how many there must be. None is made before they are counted. */
+/** Accepts `min` to `max` vectors, counted before any is created. */
 async function decodeRows(
   { vectors_b64, dimension }: VectorsBody,
   pause: Pause,
@@ -112,7 +118,7 @@ async function decodeRows(
   return vectors;
 }
 
-/** Whether all components are finite: only then their sum in double precision is. */
+/** The sum in double precision is finite only if all components are. */
 function areFinite(vector: Float32Array): boolean {
   let sum = 0;
   for (let i = 0; i < vector.length; i++) sum += vector[i];

@@ -1,4 +1,4 @@
-/** The JSON of upserts that depend on what is stored, and of updates, without the address of the index. */
+/** The JSON of conditional upserts and of updates, without the address of the index. */
 
 import { invalid } from "../check-input.js";
 import { checkItemChange } from "../item-change.js";

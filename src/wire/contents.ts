@@ -1,4 +1,4 @@
-/** Contents as JSON says them: a text, or an image's file in base64. */
+/** Contents in JSON: a text, or an image's file in base64. */
 
 import { invalid, typeName } from "../check-input.js";
 import type { Image } from "../embedding/image.js";
@@ -7,7 +7,9 @@ import { isBytes } from "../value-kinds.js";
 
 export type ContentsBody = string | { readonly base64: string };
 
-/** Throws `invalid_request` for an image that is no file's bytes: a service reads no path. */
+/**
+ * Throws `invalid_request` for an image that is not the bytes of a file: services read no paths.
+ */
 export function encodeContents(
   contents: string | Image | null | undefined,
   where: string,
@@ -21,7 +23,7 @@ export function encodeContents(
   );
 }
 
-/** Nothing else of the object is taken over: the library reads images from paths too. */
+/** Takes only known members: the library would read images from paths. */
 export function decodeContents(body: ContentsBody | null | undefined): string | Image | undefined {
   return typeof body === "object" && body !== null ? { base64: body.base64 } : (body ?? undefined);
 }

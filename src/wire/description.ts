@@ -1,10 +1,13 @@
-/** What an index is, on the wire. */
+/** The description of an index on the wire. */
 
 import type { IndexType, Metric, Precision } from "../engine/config.js";
 import type { IndexDescription, MemoryUse, RecallCurve } from "../vector-index.js";
 import { foreign } from "./results.js";
 
-/** What newer clients of the interface read stands at the top; what older ones do, and what is our own, in `index_config`. */
+/**
+ * Newer clients read the top level; older clients read `index_config`, which also has our own
+ * fields.
+ */
 export interface DescriptionBody {
   readonly index_name: string;
   readonly index_type: IndexType;
@@ -16,7 +19,7 @@ export interface DescriptionBody {
   readonly bm25: null;
   readonly index_config: {
     readonly type: IndexType;
-    /** The same as `type`; clients differ in which of the two they read. */
+    /** Equal to `type`; clients read one of the two. */
     readonly index_type: IndexType;
     readonly metric: Metric;
     /** 0 until the first vector decides it. */
@@ -131,8 +134,8 @@ export function encodeDescription(description: IndexDescription): DescriptionBod
 }
 
 /**
- * One of the two forms alone, for clients that refuse fields that they do not know: `flat` is what stands at the top,
- * `nested` what older clients read.
+ * One form only, for clients that refuse unknown fields: `flat` is the top level, `nested` the form
+ * of older clients.
  */
 export function descriptionForm(body: DescriptionBody, form: "flat" | "nested") {
   const { index_name, index_type, is_trained, index_config, ...others } = body;

@@ -1,10 +1,10 @@
-/** Errors on their way through HTTP: statuses for codes, and names of fields in messages. */
+/** Errors over HTTP: statuses of codes, and names of fields in messages. */
 
 import type { ErrorCode } from "../errors.js";
 
 /**
- * The HTTP status that answers an error. `not_supported` is 422 and not 501: the same request would be fine for
- * another index, and only the caller can change it, while 5xx invites to send it again.
+ * The HTTP status of a code. `not_supported` is 422 instead of 501: the same request could succeed
+ * for another index, so the caller has to change it, while 5xx invites a retry.
  */
 export function statusOfCode(code: ErrorCode): number {
   switch (code) {
@@ -38,7 +38,7 @@ export function statusOfCode(code: ErrorCode): number {
   }
 }
 
-/** The code of an answer that carries none: another service's, or a proxy's. */
+/** The code for a response without one, from another service or a proxy. */
 export function codeOfStatus(status: number): ErrorCode {
   if (status === 401 || status === 407) return "unauthenticated";
   if (status === 403) return "forbidden";
@@ -50,7 +50,10 @@ export function codeOfStatus(status: number): ErrorCode {
   return status >= 400 && status < 500 ? "invalid_request" : "internal";
 }
 
-/** What the library calls a field, and what HTTP calls it. Of equal names on the wire the last is the way back. */
+/**
+ * The library's and HTTP's name of each field. If several have one name on the wire, the last one
+ * wins on the way back.
+ */
 const fieldNames: readonly (readonly [string, string])[] = [
   ["indexName", "index_name"],
   ["embeddingModel", "embedding_model"],
@@ -79,7 +82,10 @@ const fieldNames: readonly (readonly [string, string])[] = [
 const wireNames = new Map(fieldNames);
 const libraryNames = new Map(fieldNames.map(([library, wire]) => [wire, library]));
 
-/** `indexConfig.nLists: expected …` as `index_config.n_lists: expected …`: the caller reads names that it wrote. */
+/**
+ * Turns `indexConfig.nLists: expected …` into `index_config.n_lists: expected …`: callers read the
+ * names that they wrote.
+ */
 export function toWireMessage(message: string): string {
   return rename(message, wireNames);
 }
@@ -88,7 +94,7 @@ export function toLibraryMessage(message: string): string {
   return rename(message, libraryNames);
 }
 
-/** Renames what the message begins with, the place of the fault; the rest may quote what is not ours. */
+/** Renames only the place at the beginning of a message; the rest may quote the caller. */
 function rename(message: string, names: ReadonlyMap<string, string>): string {
   return message.replace(
     /^[\w.]+/,

@@ -1,4 +1,4 @@
-/** Filters on their way through HTTP, under the specification's name and the library's. */
+/** Filters over HTTP, under the specification's name and the library's. */
 
 import { type Filter, takeFilter } from "../filter.js";
 import { filterOf } from "../selection.js";
@@ -6,17 +6,23 @@ import type { Metadata } from "../vector-index.js";
 
 export interface FilterBody {
   readonly filters?: Metadata | null | undefined;
-  /** The library's name of `filters`: ignoring it would show what it was meant to hide. */
+  /**
+   * The library's name of `filters`: ignoring it would return items that the caller meant to
+   * exclude.
+   */
   readonly filter?: Metadata | null | undefined;
 }
 
-/** Refuses what the library would: JSON drops undefined fields, and the filter would match more than it says. */
+/**
+ * Refuses the same filters as the library: JSON drops undefined fields, so the filter would match
+ * more.
+ */
 export function encodeFilter(filter: Filter | null | undefined): Metadata | undefined {
   if (filter === undefined || filter === null) return undefined;
   return takeFilter(filter) as Metadata;
 }
 
-/** The filter under either of its two names. `where`: the method, for messages. */
+/** The filter under either name. `where` is the method in messages. */
 export function decodeFilter(body: FilterBody, where: string): Filter | undefined {
   return filterOf(body as Parameters<typeof filterOf>[0], where);
 }

@@ -1,4 +1,4 @@
-/** Items on their way into an index. */
+/** The JSON of items in upserts. */
 
 import { checkText } from "../check-input.js";
 import { type JsonText, parsedJson, takeJson } from "../json-text.js";
@@ -20,12 +20,12 @@ export interface ItemBody {
   readonly expires_at?: Maybe<string>;
 }
 
-/** An item without a reference to anything that its owner can change. */
+/** A copy of an item, independent of the caller's objects. */
 export interface EncodedItem extends Omit<ItemBody, "metadata"> {
   readonly metadata: JsonText | undefined;
 }
 
-/** `where`: the item's place, for messages. */
+/** `where` is the item's place in messages. */
 export function encodeItem(item: Item, where: string): EncodedItem {
   item = takeOptions(item, itemFields, where);
   const { id, vector, contents, keep, metadata, expiresAt } = item;
@@ -40,7 +40,7 @@ export function encodeItem(item: Item, where: string): EncodedItem {
   };
 }
 
-/** Metadata are held as `JsonText`. */
+/** Metadata stay `JsonText`. */
 export function decodeItem(
   { id, vector, contents, keep, metadata, expires_at }: ItemBody,
   where: string,
@@ -58,8 +58,9 @@ export function decodeItem(
 }
 
 /**
- * An element of one of a request's arrays, decoded by itself, so that a body need not be there as a whole. `name`: of the
- * array. `where`: the element's place, for messages. What has no form but JSON's stays as it is.
+ * Decodes one element of an array of the request, so that a body need not be in memory as a whole.
+ * `name` is the array, `where` the element's place in messages. Elements of other arrays are
+ * returned unchanged.
  */
 export function decodeElement(name: string, element: unknown, where: string): unknown {
   if (name === "items") return decodeItem(element as ItemBody, where);
@@ -68,7 +69,7 @@ export function decodeElement(name: string, element: unknown, where: string): un
   return element;
 }
 
-/** The items of a body whose elements were decoded one by one. */
+/** The items of a body whose elements are already decoded. */
 export function decodeItems(body: { readonly items: readonly unknown[] }): readonly Item[] {
   return body.items as readonly Item[];
 }

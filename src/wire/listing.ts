@@ -1,10 +1,12 @@
 /** The JSON of counting and listing items, without the address of the index. */
 
+import { checkOrder } from "../check-order.js";
 import type { CountOptions, ItemField, ItemPage, ListIdsOptions, ListItemsOptions } from "../vector-index.js";
 import type { Maybe } from "./address.js";
 import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
 import { decodeNamespace, encodeNamespace, type NamespaceBody } from "./namespaces.js";
 import { decodeStoredItems, foreign } from "./results.js";
+import { decodeOrder, type OrderBody } from "./order.js";
 import { integer, texts } from "./values.js";
 
 export function encodeCount({ filter, ...options }: CountOptions): FilterBody & NamespaceBody {
@@ -38,11 +40,17 @@ export function decodeListIds(body: ListIdsBody): ListIdsOptions {
 export interface ListItemsBody extends ListIdsBody {
   readonly include?: Maybe<readonly ItemField[]>;
   readonly cursor?: Maybe<string>;
+  readonly order_by?: Maybe<OrderBody>;
 }
 
 export function encodeListItems(options: ListItemsOptions): ListItemsBody {
-  const { include, cursor } = options;
-  return { ...encodeListIds(options), include: include && texts(include, "include"), cursor };
+  const { include, cursor, orderBy } = options;
+  return {
+    ...encodeListIds(options),
+    include: include && texts(include, "include"),
+    cursor,
+    order_by: orderBy && Object.fromEntries(checkOrder(orderBy)),
+  };
 }
 
 export function decodeListItems(body: ListItemsBody): ListItemsOptions {
@@ -51,6 +59,7 @@ export function decodeListItems(body: ListItemsBody): ListItemsOptions {
     ...present("limit", limit),
     ...present("after", after),
     ...present("cursor", cursor),
+    ...present("orderBy", decodeOrder(body.order_by)),
     ...present("include", include),
     ...present("filter", decodeFilter(body, "listItems")),
     ...present("namespace", body.namespace),
@@ -65,7 +74,7 @@ export function decodeItemPage(json: unknown): ItemPage {
   return { items, cursor };
 }
 
-/** Null counts as left out. */
+/** Null counts as absent. */
 function present<N extends string, T>(name: N, value: Maybe<T>): { readonly [K in N]?: T } {
   return value === undefined || value === null ? {} : ({ [name]: value } as { readonly [K in N]: T });
 }

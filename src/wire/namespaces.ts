@@ -9,13 +9,16 @@ export interface NamespaceBody {
   readonly namespace?: Maybe<string>;
 }
 
-/** Throws `invalid_request` for what is no text: as JSON it could be null, and the call about the whole index. */
+/**
+ * Throws `invalid_request` for anything but a string: JSON could turn it into null, and the call
+ * would affect the whole index.
+ */
 export function encodeNamespace({ namespace }: NamespaceOption): NamespaceBody {
   if (namespace === undefined || typeof namespace === "string") return { namespace };
   throw invalid(`namespace: expected a string, got ${typeName(namespace)}`);
 }
 
-/** Null counts as left out. */
+/** Null counts as absent. */
 export function decodeNamespace({ namespace }: NamespaceBody): NamespaceOption {
   return { namespace: namespace ?? undefined };
 }

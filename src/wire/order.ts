@@ -1,14 +1,13 @@
-/** The JSON of queries by metadata alone. */
+/** The JSON of orders, and of queries by metadata only. */
 
 import { invalid } from "../check-input.js";
-import { filterOf } from "../selection.js";
-import type { ItemField, OpenIndexOptions, OrderedQuery } from "../vector-index.js";
-import { type AddressBody, encodeAddress, type Maybe } from "./address.js";
-import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
-import { decodeNamespace, encodeNamespace, type NamespaceBody } from "./namespaces.js";
-import { texts, within } from "./values.js";
+import type { ItemField, ListItemsOptions, OrderBy } from "../vector-index.js";
+import type { AddressBody, Maybe } from "./address.js";
+import { decodeFilter, type FilterBody } from "./filters.js";
+import { decodeNamespace, type NamespaceBody } from "./namespaces.js";
+import { within } from "./values.js";
 
-/** A field, by a dotted path, or fields and their directions; 1 and -1 are what other clients send. */
+/** A field's dotted path, or fields with directions; other clients send 1 and -1. */
 export type OrderBody = string | Readonly<Record<string, "asc" | "desc" | 1 | -1>>;
 
 export interface OrderedQueryBody extends AddressBody, FilterBody, NamespaceBody {
@@ -18,45 +17,30 @@ export interface OrderedQueryBody extends AddressBody, FilterBody, NamespaceBody
   readonly include?: Maybe<readonly string[]>;
 }
 
-/** Items of one page. */
 const pageItemsMax = 10_000;
-/** What makes a query one that is not by metadata alone. */
+/** Fields of a query that is not by metadata only. */
 const subjects = ["query_vectors", "query_contents", "query_text", "text", "rerank", "fusion"] as const;
 
 type Subjects = { readonly [N in (typeof subjects)[number]]?: unknown };
 
-export function encodeOrderedQuery(address: OpenIndexOptions, query: OrderedQuery): OrderedQueryBody {
-  const { orderBy, topK = 100, cursor, include = ["metadata"] } = query;
-  return {
-    ...encodeAddress(address),
-    filters: encodeFilter(filterOf(query, "query")),
-    order_by: orderBy,
-    top_k: within(topK, [1, pageItemsMax], "topK"),
-    cursor,
-    include: texts(include, "include"),
-    ...encodeNamespace(query),
-  };
-}
-
-/** The query of a body with `order_by`, or undefined. */
-export function decodeOrderedQuery(body: OrderedQueryBody & Subjects): OrderedQuery | undefined {
+/** The listing that a query with `order_by` is, or undefined. */
+export function decodeOrderedQuery(body: OrderedQueryBody & Subjects): ListItemsOptions | undefined {
   const orderBy = decodeOrder(body.order_by);
   if (orderBy === undefined) {
-    if ((body.cursor ?? undefined) !== undefined) throw invalid("cursor: expected order_by with it");
+    if ((body.cursor ?? undefined) !== undefined) throw invalid("cursor: requires order_by");
     return undefined;
   }
   const more = subjects.filter((name) => {
     const value = body[name] ?? undefined;
     return value !== undefined && !(Array.isArray(value) && value.length === 0);
   });
-  if (more.length > 0)
-    throw invalid(`order_by: expected a query by metadata alone, got ${more.join(", ")} too`);
+  if (more.length > 0) throw invalid(`order_by: cannot be combined with ${more.join(", ")}`);
   return {
     orderBy,
-    topK: body.top_k ?? 100,
+    limit: within(body.top_k ?? 100, [1, pageItemsMax], "top_k"),
     filter: decodeFilter(body, "query"),
     ...decodeNamespace(body),
-    // Other fields, the library refuses.
+    // The library refuses unknown fields.
     include: (body.include ?? ["metadata"]) as readonly ItemField[],
     ...((body.cursor ?? undefined) !== undefined && { cursor: body.cursor as string }),
   };
@@ -78,11 +62,8 @@ export function decodeMetadataQuery(body: MetadataQueryBody) {
   };
 }
 
-/** `direction`: of a field alone. */
-function decodeOrder(
-  order: Maybe<OrderBody>,
-  direction: "asc" | "desc" = "asc",
-): OrderedQuery["orderBy"] | undefined {
+/** `direction` applies to a single field. */
+export function decodeOrder(order: Maybe<OrderBody>, direction: "asc" | "desc" = "asc"): OrderBy | undefined {
   if (order === undefined || order === null) return undefined;
   if (typeof order === "string") return { [order]: direction };
   const nameOf = (value: string | number) => (value === 1 || value === "asc" ? "asc" : "desc");

@@ -1,4 +1,4 @@
-/** The vectors of a query, in the forms that a service takes them in, and how many of them fit into one request. */
+/** Encodings of a query's vectors, and how many fit into one request. */
 
 import { invalid, losslessJson } from "../check-input.js";
 import { base64Length } from "./base64.js";
@@ -8,9 +8,9 @@ import { queriesMax, type QueryBody, queryBytesMax } from "./query.js";
 type Vectors = readonly (readonly number[])[];
 
 interface QueryForm {
-  /** How many vectors certainly fit into one request. */
+  /** Number of vectors that certainly fit into one request. */
   readonly together: number;
-  /** A request for some of the vectors, as a batch. */
+  /** The request for some of the vectors, as a batch. */
   bodyOf(part: Vectors): object;
 }
 
@@ -25,12 +25,13 @@ interface QueryForms {
 const numberBytesMax = 26;
 
 /**
- * Undefined for a query by words or without vectors, which only JSON can say. `isBatch`: whether it is of several vectors.
- * Throws `invalid_request` for more than a batch may have, and for other values that JSON would change.
+ * Undefined for a query without vectors or by words, which only JSON can express. `isBatch`:
+ * whether the query has several vectors. Throws `invalid_request` for too many vectors and for
+ * values that JSON would change.
  */
 export function queryForms(body: QueryBody, isBatch: boolean): QueryForms | undefined {
   const { query_vectors, ...others } = body;
-  // The vectors are checked when they are encoded.
+  // Vectors are checked when they are encoded.
   losslessJson(others, "request");
   if (!query_vectors || (body.query_text ?? undefined) !== undefined) return undefined;
   const vectors = (isBatch ? query_vectors : [query_vectors]) as Vectors;
@@ -52,7 +53,7 @@ export function queryForms(body: QueryBody, isBatch: boolean): QueryForms | unde
   };
 }
 
-/** `bytes`: the longest text of a vector. */
+/** `bytes` is the longest text of a vector. */
 function formOf(bodyOf: QueryForm["bodyOf"], bytes: number): QueryForm {
   const room = queryBytesMax - new TextEncoder().encode(JSON.stringify(bodyOf([]))).length;
   return { together: Math.max(1, Math.floor(room / bytes)), bodyOf };

@@ -22,10 +22,10 @@ import type { OrderedQueryBody } from "./order.js";
 import { decodeNamespace, encodeNamespace, type NamespaceBody } from "./namespaces.js";
 import { decodeVector, encodeVector, integer, within } from "./values.js";
 
-/** The longest body of what has vectors, filters or ids. */
+/** The longest body of requests with vectors, filters or ids. */
 export const queryBytesMax = 8 * 1024 * 1024;
 export const queriesMax = 1000;
-/** Neighbours that a query may ask for. */
+/** The most matches that a query may request. */
 export const topKMax = 10_000;
 
 export interface QueryBody
@@ -33,7 +33,7 @@ export interface QueryBody
   readonly query_vectors?: Maybe<readonly number[] | readonly (readonly number[])[]>;
   readonly query_contents?: Maybe<ContentsBody>;
   readonly top_k?: Maybe<number>;
-  /** In place of the two after it. */
+  /** Replaces the next two fields. */
   readonly recall?: Maybe<DeclaredRecall>;
   readonly n_probes?: Maybe<number>;
   readonly greedy?: Maybe<boolean>;
@@ -42,7 +42,10 @@ export interface QueryBody
   readonly rerank?: Maybe<string>;
   readonly query_text?: Maybe<string>;
   readonly fusion?: Maybe<Fusion>;
-  /** What newer published clients call `query_text`, with the weight of vectors, and `k` of reciprocal rank fusion. */
+  /**
+   * Newer published clients send `text` for `query_text`, with the weight of vectors and `k` of
+   * reciprocal rank fusion.
+   */
   readonly text?: Maybe<string>;
   readonly alpha?: Maybe<number>;
   readonly rrf_k?: Maybe<number>;
@@ -53,7 +56,7 @@ export type Query = SingleQuery | TextQuery | RankedQuery | BatchQuery | WordQue
 /** Matches of a reranked query: a cross-encoder reads four texts for each. */
 const rankedMax = 100;
 
-/** `query.include` may hold what the HTTP interface can include: `distance` and `metadata`. */
+/** `query.include` may have `distance` and `metadata`, as the HTTP interface allows. */
 export function encodeQuery(address: OpenIndexOptions, query: Query): QueryBody {
   const { queryVector, queryVectors, queryContents } = query as Partial<SingleQuery & TextQuery & BatchQuery>;
   const { queryText, fusion } = query as Partial<WordQuery>;
@@ -64,7 +67,7 @@ export function encodeQuery(address: OpenIndexOptions, query: Query): QueryBody 
   if (rerank !== undefined && typeof rerank !== "string") {
     throw new SealdexError(
       "not_supported",
-      "rerank: a service takes the name of a cross-encoder; use SealdexReranker on what it finds",
+      "rerank: expected the name of a cross-encoder; apply other rerankers to the results, for example SealdexReranker",
     );
   }
   return {
@@ -90,9 +93,9 @@ function encodeProbing(query: ProbingOptions): Pick<QueryBody, "recall" | "n_pro
   return recall === undefined ? { n_probes: integer(nProbes, "nProbes"), greedy } : { recall };
 }
 
-/** Words may have a vector or contents beside them. */
+/** A text may be combined with one vector or contents. */
 function checkWithWords(subjects: Record<"queryVector" | "queryVectors" | "queryContents", unknown>) {
-  if (subjects.queryVectors !== undefined) throw invalid("queryText: expected no queryVectors");
+  if (subjects.queryVectors !== undefined) throw invalid("queryText: cannot be combined with queryVectors");
   const { queryVector, queryContents } = subjects;
   return queryVector === undefined ? "queryContents" : onlySubjectOf({ queryVector, queryContents });
 }
@@ -102,7 +105,7 @@ function encodeBatch(vectors: BatchQuery["queryVectors"]): number[][] {
   return Array.from(vectors, (vector, i) => encodeVector(vector, `queryVectors[${i}]`));
 }
 
-/** Without what it is compared with. */
+/** Decodes everything but the vectors. */
 export function decodeQueryOptions(body: Omit<QueryBody, "query_vectors" | "query_contents">) {
   return {
     topK: body.top_k ?? 100,
@@ -113,7 +116,7 @@ export function decodeQueryOptions(body: Omit<QueryBody, "query_vectors" | "quer
     }),
     filter: decodeFilter(body, "query"),
     ...decodeNamespace(body),
-    // What only a query by words includes, the library refuses of others.
+    // The library refuses fields that only keyword queries return.
     include: (body.include ?? ["distance", "metadata"]) as readonly MatchField[],
   };
 }
@@ -121,15 +124,15 @@ export function decodeQueryOptions(body: Omit<QueryBody, "query_vectors" | "quer
 export function decodeQuery(body: QueryBody): Query {
   refuseItemFields(body.include ?? []);
   const options = decodeQueryOptions(body);
-  // Some clients send `query_vectors: []` along with a text.
+  // Some clients send `query_vectors: []` together with a text.
   const vectors: readonly unknown[] = body.query_vectors ?? [];
   const queryContents = decodeContents(body.query_contents);
   const words = decodeWords(body);
   if (words !== undefined) {
     if (vectors.length > 0 && queryContents !== undefined) {
-      throw invalid("query: expected one of query_vectors and query_contents beside query_text, got both");
+      throw invalid("query: query_text can be combined with query_vectors or query_contents, not both");
     }
-    if ((body.rerank ?? undefined) !== undefined) throw invalid("rerank: expected none with query_text");
+    if ((body.rerank ?? undefined) !== undefined) throw invalid("rerank: cannot be combined with query_text");
     if (queryContents !== undefined) return { ...options, ...words, queryContents };
     if (vectors.length === 0) return { ...options, ...words };
     return { ...options, ...words, queryVector: decodeVector(onlyVector(vectors), "query_vectors") };
@@ -151,12 +154,12 @@ export function decodeQuery(body: QueryBody): Query {
   return { ...options, queryVectors: vectors.map((row, i) => decodeVector(row, `query_vectors[${i}]`)) };
 }
 
-/** Matches have neither vectors nor contents over HTTP, in contrast to items in an order. */
+/** Over HTTP, matches have neither vectors nor contents, unlike ordered items. */
 function refuseItemFields(include: readonly WordField[]): void {
   const at = include.findIndex((field) => field === "vector" || field === "decoded" || field === "contents");
   if (at < 0) return;
   const expected = "distance, metadata, or with query_text scores, highlights";
-  throw invalid(`include[${at}]: expected one of ${expected}, got ${include[at]}, which takes order_by`);
+  throw invalid(`include[${at}]: expected one of ${expected}, got ${include[at]}, which requires order_by`);
 }
 
 /** One vector, or a batch of one. */
@@ -170,11 +173,11 @@ function decodeWords(body: QueryBody): Pick<WordQuery, "queryText" | "fusion"> |
   const queryText = body.query_text ?? body.text ?? undefined;
   const { fusion, alpha, rrf_k: k } = body;
   if (queryText === undefined) {
-    if ((fusion ?? undefined) !== undefined) throw invalid("fusion: expected query_text with it");
+    if ((fusion ?? undefined) !== undefined) throw invalid("fusion: requires query_text");
     return undefined;
   }
   if ((body.query_text ?? undefined) !== undefined && (body.text ?? undefined) !== undefined) {
-    throw invalid("query: expected one of query_text and text, got both");
+    throw invalid("query: query_text and text cannot be combined");
   }
   if ((fusion ?? undefined) !== undefined) return { queryText, fusion: fusion as Fusion };
   if ((alpha ?? k ?? undefined) === undefined) return { queryText };

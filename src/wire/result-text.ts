@@ -1,6 +1,10 @@
-/** The JSON text of results, in pieces: large responses are sent while they are written. Metadata stay the text they are stored as. */
+/**
+ * The JSON text of results, in pieces, so that large responses are sent while they are written.
+ * Metadata are copied as stored text.
+ */
 
-import type { ItemPage, Match, RankedMatch, RawMetadata, ScoredMatch, StoredItem } from "../vector-index.js";
+import type { RawMetadata } from "../served-index.js";
+import type { ItemPage, Match, RankedMatch, ScoredMatch, StoredItem } from "../vector-index.js";
 import { encodeVector } from "./values.js";
 
 /** `{"results":[…]}`, flat or one list per query. Matches have raw metadata. */
@@ -41,14 +45,14 @@ export function* idRowTexts(ids: readonly string[]): Generator<string> {
   yield `,"count":${ids.length}}`;
 }
 
-/** `{"indexes":[…]}`, or under another name. */
+/** `{"indexes":[…]}`, or another name. */
 export function* nameTexts(names: readonly string[], of = "indexes"): Generator<string> {
   yield `{"${of}":`;
   yield* listTexts(names, (name) => [JSON.stringify(name)]);
   yield "}";
 }
 
-/** `{"<name>":[…]}` of entries that are JSON. */
+/** `{"<name>":[…]}` with entries that are JSON already. */
 export function* entryTexts(name: string, entries: readonly string[]): Generator<string> {
   yield `{${JSON.stringify(name)}:`;
   yield* listTexts(entries, (entry) => [entry]);
@@ -107,7 +111,10 @@ function itemText({
   ];
 }
 
-/** A member of an object after its first one; nothing without a value. A list of members would be made for each of thousands. */
+/**
+ * A member that is not the first of its object; empty without a value. Avoids a list of members for
+ * each of thousands of results.
+ */
 function member(name: string, value: unknown): string {
   return value === undefined ? "" : `,"${name}":${JSON.stringify(value)}`;
 }

@@ -8,7 +8,7 @@ export type MatchBody = Pick<Match, "id" | "namespace" | "distance" | "metadata"
   readonly expires_at?: unknown;
 };
 
-/** One list for each query. `batch`: whether several were asked. */
+/** One list per query. `batch`: whether the request had several. */
 export function decodeResults(json: unknown, batch: boolean): Match[][] {
   const results = field(json, "results");
   return (batch ? list(results) : [results]).map((matches) => entries<MatchBody>(matches).map(decodeMatch));
@@ -46,7 +46,7 @@ export function decodeStoredItems(json: unknown): StoredItem[] {
   );
 }
 
-/** Texts of an answer's list, such as ids. */
+/** The strings of a list in a response, for example ids. */
 export function decodeNames(json: unknown, name: string): string[] {
   const names = list(field(json, name));
   if (!names.every((text) => typeof text === "string")) throw foreign();
@@ -74,17 +74,14 @@ function list(value: unknown): unknown[] {
   return value;
 }
 
-/** Entries of a list of results, each with an id. */
+/** The entries of a list, each with an id. */
 function entries<T extends { readonly id: string }>(results: unknown): T[] {
   const found = list(results) as (T | null)[];
   if (!found.every((entry) => typeof entry?.id === "string")) throw foreign();
   return found as T[];
 }
 
-/** For answers that are not a Sealdex service's. */
+/** The error for responses of something else than a Sealdex service. */
 export function foreign(): SealdexError {
-  return new SealdexError(
-    "internal",
-    "service: expected the answer of a Sealdex service, got something else",
-  );
+  return new SealdexError("internal", "service: the response is not from a Sealdex service");
 }

@@ -43,7 +43,7 @@ export function decodeTextIndex(
   }) as TextIndexOptions;
 }
 
-/** Without what is undefined or null: it stands for the default. */
+/** Drops undefined and null members, which mean the default. */
 function defined(fields: Readonly<Record<string, unknown>>): object {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => (value ?? undefined) !== undefined));
 }

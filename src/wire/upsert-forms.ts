@@ -1,4 +1,4 @@
-/** Items of upserts in the forms that a service takes them in: as JSON, or with their vectors as base64 next to it. */
+/** Encodings of upserted items: JSON, or JSON with the vectors in base64. */
 
 import { jsonText } from "../check-input.js";
 import type { OpenIndexOptions } from "../vector-index.js";
@@ -8,22 +8,25 @@ import { binaryDimension, encodeVectors } from "./binary.js";
 import type { UpsertConditionsBody } from "./changes.js";
 import type { EncodedItem } from "./items.js";
 
-/** What an item adds to a request as text. */
+/** The texts that an item adds to a request. */
 type Texts = readonly string[];
 
 interface UpsertForm {
   readonly path: string;
   /** Bytes of a request without items. */
   readonly emptyBytes: number;
-  /** Bytes that an item adds to a request besides its texts, at most. */
+  /** The most bytes that an item adds besides its texts. */
   readonly itemBytes: number;
-  /** Throws `invalid_request` for what has no JSON. */
+  /** Throws `invalid_request` for values that JSON cannot express. */
   textsOf(i: number): Texts;
-  /** The request for the items from `start` on that these texts are of. */
+  /** The request for the items from `start` on with these texts. */
   bodyOf(texts: readonly Texts[], start: number): string;
 }
 
-/** `binary` is undefined if only JSON can say the items: those of several dimensions, images, items without vectors. */
+/**
+ * `binary` is undefined if only JSON can express the items: several dimensions, images, missing
+ * vectors.
+ */
 export function upsertForms(
   address: OpenIndexOptions,
   conditions: UpsertConditionsBody,

@@ -1,8 +1,10 @@
 /**
- * Vectors and other values as JSON says them. What JSON cannot say exactly is refused, never changed.
+ * Vectors and other values in JSON. Values that JSON cannot express exactly are refused, never
+ * changed.
  *
- * A float32 is written as the float64 equal to it, and reads back bit for bit; minus zero, which `JSON.stringify`
- * would turn into zero, is written as a negative number so small that float32 rounds it to minus zero.
+ * A float32 is written as the float64 equal to it, and reads back exactly. `JSON.stringify` would
+ * turn minus zero into zero, so it is written as a negative number so small that float32 rounds it
+ * to minus zero.
  */
 
 import { checkFloat32, checkText, checkVectorShape, invalid, isArray, typeName } from "../check-input.js";
@@ -12,7 +14,7 @@ import { isBytes, isDate, isFloat32Array } from "../value-kinds.js";
 /** Below half of the smallest float32 above zero, 2^-149. */
 const minusZero = -1e-60;
 
-/** Throws as `checkVectorShape` and `checkFloat32` do. */
+/** Throws like `checkVectorShape` and `checkFloat32`. */
 export function encodeVector(vector: Vector, where: string): number[] {
   checkVectorShape(vector, where);
   const numbers: number[] = [];
@@ -23,7 +25,10 @@ export function encodeVector(vector: Vector, where: string): number[] {
   return numbers;
 }
 
-/** Throws `invalid_request`, naming the first number that is not finite as float32. A decoded vector stays as it is. */
+/**
+ * Throws `invalid_request`, naming the first number that is not finite as float32. Decoded vectors
+ * are returned unchanged.
+ */
 export function decodeVector(numbers: unknown, where: string): Float32Array {
   if (isFloat32Array(numbers)) return numbers;
   if (!Array.isArray(numbers))
@@ -33,7 +38,7 @@ export function decodeVector(numbers: unknown, where: string): Float32Array {
   return vector;
 }
 
-/** 64 hexadecimal characters; a string is taken as it is. */
+/** 64 hexadecimal characters; strings are returned unchanged. */
 export function encodeKey(indexKey: IndexKey): string {
   if (typeof indexKey === "string") return indexKey;
   if (!isBytes(indexKey)) {
@@ -42,22 +47,25 @@ export function encodeKey(indexKey: IndexKey): string {
   return Array.from(indexKey, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** The texts, in an array of our own. Throws `invalid_request` for what is no array, and naming the first entry that is no text. */
+/**
+ * Copies an array of strings. Throws `invalid_request`, naming the first entry that is not a
+ * string.
+ */
 export function texts<T extends string>(values: readonly T[], where: string): readonly T[] {
   if (!isArray(values)) throw invalid(`${where}: expected an array, got ${typeName(values)}`);
-  // In contrast to other ways, this one sees what an array has left out.
+  // Unlike other loops, this one sees holes in the array.
   for (const [i, value] of values.entries()) checkText(value, `${where}[${i}]`);
   return [...values];
 }
 
-/** An integer or undefined, as it is; NaN, which JSON would turn into null, is refused. */
+/** Returns an integer or undefined unchanged; refuses NaN, which JSON would turn into null. */
 export function integer(value: number | undefined, where: string): number | undefined {
   if (value === undefined || Number.isInteger(value)) return value;
   const received = typeof value === "number" ? String(value) : typeName(value);
   throw invalid(`${where}: expected an integer, got ${received}`);
 }
 
-/** As `integer`, for values that mean something else to a service than to the library beyond the bounds. */
+/** Like `integer`, with bounds, for values that a service treats differently beyond them. */
 export function within(
   value: number | undefined,
   [min, max]: readonly [number, number],
@@ -68,7 +76,7 @@ export function within(
   throw invalid(`${where}: expected an integer from ${min} to ${max}, got ${checked}`);
 }
 
-/** ISO 8601. Throws `invalid_request` for what is no time. */
+/** ISO 8601. Throws `invalid_request` for an invalid time. */
 export function encodeTime(time: Date | number | undefined, where: string): string | undefined {
   if (time === undefined || time === null) return undefined;
   const isTime = isDate(time) || typeof time === "number";
@@ -79,7 +87,7 @@ export function encodeTime(time: Date | number | undefined, where: string): stri
 
 const isoTime = /^[+-]?\d{4,6}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/;
 
-/** Throws `invalid_request` for what is no time of ISO 8601 with a zone. */
+/** Throws `invalid_request` for anything but ISO 8601 with a zone. */
 export function decodeTime(text: unknown, where: string): Date {
   const date = new Date(typeof text === "string" && isoTime.test(text) ? text : Number.NaN);
   if (!Number.isNaN(date.getTime())) return date;

@@ -91,5 +91,5 @@ test("what does not score, or has no text to score for, is refused", async () =>
   const byVector = { queryVector: Array(1024).fill(1), rerank: wrong[0] } as unknown as {
     queryContents: string;
   };
-  await expect(index.query(byVector)).rejects.toThrow("rerank: expected a query by queryContents");
+  await expect(index.query(byVector)).rejects.toThrow("rerank: requires queryContents");
 });

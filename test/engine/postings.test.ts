@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { BitReader } from "../../src/engine/bit-reader.js";
 import { BitWriter } from "../../src/engine/bit-writer.js";
-import { endOfRows, PostingBlock, PostingCursor } from "../../src/engine/posting-cursor.js";
+import { endOfRows, PostingCursor } from "../../src/engine/posting-cursor.js";
 import { blockRowsMax, chunkBytes, type PostingList, PostingStream } from "../../src/engine/postings.js";
 import { SealdexError } from "../../src/errors.js";
 
@@ -149,15 +149,16 @@ test("the largest rows, lengths and positions there can be", () => {
 /** Everything that a walk over a list reads; throws unless its rows ascend below `end`, and it ends. */
 function walkAll(list: PostingList, chunks: readonly BitReader[], end: number): void {
   const cursor = new PostingCursor(list, chunks, end);
-  const block = new PostingBlock();
   let before = -1;
   for (let seen = 0; cursor.row !== endOfRows; cursor.skipBlock()) {
     cursor.decode();
-    cursor.readBlock(block);
-    cursor.positions();
-    for (const row of block.rows.subarray(0, block.count)) {
+    for (;;) {
+      cursor.positions();
+      const { row } = cursor;
       if (row <= before || row >= end || ++seen > list.rows) throw new Error(`row ${row} after ${before}`);
       before = row;
+      if (row === cursor.lastRow) break;
+      cursor.next();
     }
   }
 }

@@ -55,16 +55,19 @@ test.each(fields)(
 
 /** Of objects that are well-formed, each by itself. */
 const disagreements: readonly (readonly [string, boolean, (parts: StoredParts) => void])[] = [
-  ["rows of a segment", false, ({ manifest }) => void (manifest.segments[0].rows = 1)],
-  ["tombstones of a segment", false, ({ manifest }) => void manifest.segments.at(-1).deleted++],
-  ["blocks of a segment", false, ({ manifest }) => void manifest.segments[0].blocks--],
+  ["rows of a segment", false, ({ manifest }) => void (manifest.segments.rows[0] = 1)],
+  [
+    "tombstones of a segment",
+    false,
+    ({ manifest }) => void manifest.segments.deleted[manifest.segments.deleted.length - 1]++,
+  ],
+  ["blocks of a segment", false, ({ manifest }) => void manifest.segments.blocks[0]--],
   ["the dimension of the index", false, ({ keyset }) => void (keyset.definition.config.dimension = 16)],
   ["the dimension of the manifest", false, ({ manifest }) => void (manifest.dimension = 16)],
   [
     "the model of codes",
     true,
-    ({ manifest }) =>
-      void (manifest.segments[0].model = `${manifest.model.name.slice(0, -32)}${"0".repeat(32)}`),
+    ({ manifest }) => void (manifest.models[0] = `${manifest.model.name.slice(0, -22)}${"A".repeat(22)}`),
   ],
 ];
 

@@ -3,7 +3,7 @@
  * the damages of the fuzz follow from it.
  */
 
-import { openManifest } from "../../src/commit/manifest.js";
+import { openManifest } from "../../src/commit/stored-manifest.js";
 import { storedDefinition } from "../../src/encrypted-index/stored-definition.js";
 import { codecToRead } from "../../src/engine/choose-codec.js";
 import type { Model } from "../../src/engine/model.js";
@@ -79,7 +79,7 @@ function jsonField(
   refused: Values,
   checkedIn?: string,
 ): Field {
-  const files = { manifest: "commit/manifest.ts", keyset: "keys/keyset.ts" };
+  const files = { manifest: "commit/stored-manifest.ts", keyset: "keys/keyset.ts" };
   return {
     object,
     field,
@@ -99,21 +99,19 @@ function setAt(document: Json, path: string, value: unknown): void {
   at[steps[steps.length - 1]] = value;
 }
 
-const names = (kind: string) => (parts: StoredParts) => [
+/** A name that another of the same kind, and of any version, has not. */
+const shortNameOf = (born: number) => `${born}-${"_".repeat(21)}w`;
+const names = (parts: StoredParts) => [
   ...otherTypes,
-  `index/${"0".repeat(32)}/${kind}/${"0".repeat(16)}${"0".repeat(32)}`,
-  nameOf(parts, kind === "model" ? "segment" : "model", 0),
-  nameOf(parts, kind, parts.opened.version),
-  `${nameOf(parts, kind, 0)}/../x`,
+  shortNameOf(0).slice(1),
+  shortNameOf(parts.opened.version),
+  `0${shortNameOf(0)}`,
+  `${shortNameOf(0)}_`,
+  `0-${"_".repeat(22)}`,
   "__proto__",
 ];
 
-function nameOf({ opened }: StoredParts, kind: string, born: number): string {
-  const id = Buffer.from(opened.indexId).toString("hex");
-  return `index/${id}/${kind}/${String(born).padStart(16, "0")}${"f".repeat(32)}`;
-}
-
-const segmentOf = (parts: StoredParts) => parts.manifest.segments[0] as Json;
+const firstOf = (parts: StoredParts, column: string) => parts.manifest.segments[column][0];
 const base64Of = (bytes: number) => Buffer.alloc(bytes).toString("base64");
 const versionOf = ({ opened }: StoredParts) => opened.version;
 
@@ -144,6 +142,23 @@ const watermarkFields = ["history", "uploads"].flatMap((name) => [
   ),
 ]);
 
+const namespaceOf = (digits: number, erasures: number) =>
+  `${"0".repeat(digits)}-${erasures}-${"0".repeat(32)}`;
+
+/** What a header has besides its kind. */
+function pinFields(generation: string, pin: string): Field[] {
+  return [
+    jsonField("manifest", generation, "1 to 2^31", [1, 2 ** 31], [...notNumbers, 0, 2 ** 31 + 1]),
+    jsonField(
+      "manifest",
+      pin,
+      "64 bytes in base64",
+      [base64Of(64)],
+      [...otherTypes, base64Of(63), base64Of(65)],
+    ),
+  ];
+}
+
 const manifestFields: readonly Field[] = [
   jsonField(
     "manifest",
@@ -168,115 +183,118 @@ const manifestFields: readonly Field[] = [
   jsonField(
     "manifest",
     "model.name",
-    "a model of this index, named before this version, once",
-    (parts) => [nameOf(parts, "model", 0)],
-    names("model"),
+    "a version before this one, `-`, 16 bytes in base64url",
+    [shortNameOf(0)],
+    names,
     "commit/object-names.ts",
+  ),
+  ...pinFields("model.generation", "model.pin"),
+  jsonField("manifest", "model.length", "92 to 2^48", [92, 2 ** 48], [...notNumbers, 91, 2 ** 48 + 1]),
+  jsonField("manifest", "model.items", "1 to 2^48", [1, 2 ** 48], [...notNumbers, 0]),
+  jsonField(
+    "manifest",
+    "namespaces",
+    "ids of 16 bytes in hexadecimal, `-`, 0 to `erasures`, `-`, 16 bytes in hexadecimal; one for each handle, in the order of segments",
+    [[namespaceOf(32, 0)]],
+    [
+      ...otherTypes,
+      [],
+      [namespaceOf(32, 2 ** 48)],
+      [namespaceOf(31, 0)],
+      ["0".repeat(32)],
+      [namespaceOf(32, 0), namespaceOf(32, 0)],
+      [namespaceOf(32, 0), `1${namespaceOf(31, 0)}`],
+    ],
   ),
   jsonField(
     "manifest",
-    "model.header",
-    "76 bytes in base64",
-    [base64Of(76)],
-    [...otherTypes, base64Of(75), base64Of(77)],
+    "models",
+    "names as `model.name`, in the order of segments",
+    [[shortNameOf(0)]],
+    (parts) => [...names(parts).map((name) => [name]), [], [shortNameOf(0), shortNameOf(0)]],
+    "commit/object-names.ts",
   ),
-  jsonField("manifest", "model.length", "92 to 2^48", [92, 2 ** 48], [...notNumbers, 91, 2 ** 48 + 1]),
-  jsonField("manifest", "model.items", "1 to 2^48", [1, 2 ** 48], [...notNumbers, 0]),
-  jsonField("manifest", "segments", "a list", [[]], (parts) => [
-    ...otherTypes.filter((value) => !Array.isArray(value)),
-    [null],
-    [{}],
-    [segmentOf(parts), segmentOf(parts)],
+  jsonField("manifest", "segments", "a list per member, all of one length", [], (parts) => [
+    null,
+    "x",
+    [],
+    {},
+    { ...parts.manifest.segments, name: [] },
+    { ...parts.manifest.segments, other: [] },
+    { name: parts.manifest.segments.name },
   ]),
   jsonField(
     "manifest",
-    "segments[].name",
-    "a segment of this index, named before this version, once",
-    (parts) => [nameOf(parts, "segment", 0)],
-    names("segment"),
+    "segments.name[]",
+    "as `model.name`, each once",
+    [shortNameOf(0)],
+    names,
     "commit/object-names.ts",
   ),
+  ...pinFields("segments.generation[]", "segments.pin[]"),
   jsonField(
     "manifest",
-    "segments[].header",
-    "76 bytes in base64",
-    [base64Of(76)],
-    [...otherTypes, base64Of(75), base64Of(77)],
-  ),
-  jsonField(
-    "manifest",
-    "segments[].length",
+    "segments.length[]",
     "20 times its rows and tombstones to 2^48",
     [2 ** 48],
     [...notNumbers, 91],
   ),
   jsonField(
     "manifest",
-    "segments[].sequence",
+    "segments.sequence[]",
     "that of the segment before to 2^48",
     [1],
     [...notNumbers, 0, 2 ** 48 + 1],
   ),
   jsonField(
     "manifest",
-    "segments[].rows",
+    "segments.rows[]",
     "with `deleted`, at most a 20th of `length`",
-    (parts) => [0, Math.floor(segmentOf(parts).length / 20) - segmentOf(parts).deleted],
-    (parts) => [...notNumbers, Math.floor(segmentOf(parts).length / 20) + 1, 2 ** 32 - 1],
+    (parts) => [0, Math.floor(firstOf(parts, "length") / 20) - firstOf(parts, "deleted")],
+    (parts) => [...notNumbers, Math.floor(firstOf(parts, "length") / 20) + 1, 2 ** 32 - 1],
   ),
-  jsonField("manifest", "segments[].deleted", "with `rows`, at most a 20th of `length`", [0], (parts) => [
+  jsonField("manifest", "segments.deleted[]", "with `rows`, at most a 20th of `length`", [0], (parts) => [
     ...notNumbers,
-    Math.floor(segmentOf(parts).length / 20) + 1,
+    Math.floor(firstOf(parts, "length") / 20) + 1,
   ]),
   jsonField(
     "manifest",
-    "segments[].blocks",
+    "segments.blocks[]",
     "1 to a 16th of `length`",
-    (parts) => [1, Math.floor(segmentOf(parts).length / 16)],
-    (parts) => [...notNumbers, 0, Math.floor(segmentOf(parts).length / 16) + 1],
+    (parts) => [1, Math.floor(firstOf(parts, "length") / 16)],
+    (parts) => [...notNumbers, 0, Math.floor(firstOf(parts, "length") / 16) + 1],
   ),
   jsonField(
     "manifest",
-    "segments[].footerLength",
+    "segments.footerLength[]",
     "16 to `length` - 76",
-    (parts) => [16, segmentOf(parts).length - 76],
-    (parts) => [...notNumbers, 15, segmentOf(parts).length - 75],
+    (parts) => [16, firstOf(parts, "length") - 76],
+    (parts) => [...notNumbers, 15, firstOf(parts, "length") - 75],
   ),
-  jsonField(
-    "manifest",
-    "segments[].namespace",
-    "16 bytes in hexadecimal, `-`, 0 to `erasures`, `-`, 16 bytes in hexadecimal; one for each handle",
-    [`${"0".repeat(32)}-0-${"0".repeat(32)}`],
-    [
-      ...otherTypes,
-      "0".repeat(32),
-      `${"0".repeat(32)}-${2 ** 48}-${"0".repeat(32)}`,
-      `${"0".repeat(31)}-0-${"0".repeat(32)}`,
-    ],
-  ),
-  jsonField(
-    "manifest",
-    "segments[].model",
-    "a model of this index",
-    (parts) => [nameOf(parts, "model", 0)],
-    names("model"),
-    "commit/object-names.ts",
-  ),
+  jsonField("manifest", "segments.namespace[]", "null or a place in `namespaces`", [], (parts) => [
+    ...notNumbers.filter((value) => value !== null),
+    parts.manifest.namespaces?.length ?? 0,
+  ]),
+  jsonField("manifest", "segments.model[]", "null or a place in `models`", [], (parts) => [
+    ...notNumbers.filter((value) => value !== null),
+    parts.manifest.models?.length ?? 0,
+  ]),
   jsonField(
     "manifest",
     "droppedObjects",
-    "objects of this index that it does not name, each once",
-    (parts) => [[], [nameOf(parts, "segment", 0), nameOf(parts, "model", 0)]],
+    "`segment/` or `model/` and a name that it does not name, each once",
+    [[], [`segment/${shortNameOf(0)}`, `model/${shortNameOf(0)}`]],
     (parts) => [
       "x",
       null,
       {},
       ["x"],
-      [segmentOf(parts).name],
-      [nameOf(parts, "segment", 0), nameOf(parts, "segment", 0)],
-      [nameOf(parts, "manifest", 0)],
-      [`index/${"0".repeat(32)}/segment/${"0".repeat(16)}${"0".repeat(32)}`],
+      [`segment/${firstOf(parts, "name")}`],
+      [`segment/${shortNameOf(0)}`, `segment/${shortNameOf(0)}`],
+      [`manifest/${shortNameOf(0)}`],
+      [shortNameOf(0)],
     ],
+    "commit/object-names.ts",
   ),
   ...watermarkFields,
   jsonField("manifest", "erasures", "1 to 2^48", [1, 2 ** 48], [...notNumbers, 0]),

@@ -1,4 +1,4 @@
-// Makes the golden indexes of test/format/golden/, which golden.test.ts opens for ever: `node test/format/make-golden.mjs` after a
+// Makes the golden indexes of test/format/golden/, which golden.slow.test.ts opens for ever: `node test/format/make-golden.mjs` after a
 // build. Existing ones are never made again, from the first release on; until then delete them when the stored format changes.
 
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";

@@ -186,7 +186,7 @@ function manifestsOf(stored: Stored, { indexId, data }: Keys): ReadManifest[] {
     if (!name.startsWith(prefix)) return [];
     try {
       const plaintext = openObject(data, "manifest", indexId, name, bytes)(0, bytes.subarray(76));
-      return [JSON.parse(utf8.decode(plaintext.subarray(64))) as ReadManifest];
+      return [decodeManifest(utf8.decode(plaintext.subarray(64)), indexId)];
     } catch {
       return [];
     }
@@ -286,6 +286,39 @@ function readNamespaces(config: Stored, { indexId, namespaceKey, namespaceNameKe
   );
 }
 
+interface WrittenRef {
+  readonly name: string;
+  readonly generation: number;
+  readonly pin: string;
+}
+
+/** §5: references as they are written, and lists of what segments have in common. */
+function decodeManifest(text: string, indexId: Uint8Array): ReadManifest {
+  const written = JSON.parse(text);
+  const { segments: columns, models = [], namespaces = [], model } = written;
+  const nameOf = (kind: string, short: string) => {
+    const [born] = short.split("-");
+    const random = hex(Buffer.from(short.slice(born.length + 1), "base64url"));
+    return `index/${hex(indexId)}/${kind}/${born.padStart(16, "0")}${random}`;
+  };
+  const refOf = <T extends WrittenRef>(kind: "model" | "segment", { generation, pin, ...rest }: T) => {
+    const head = Uint8Array.of(...ascii("SLDX"), 1, kinds[kind], 0, 0, 0, 0, 0, 0);
+    new DataView(head.buffer).setUint32(8, generation);
+    const header = Buffer.concat([head, Buffer.from(pin, "base64")]).toString("base64");
+    return { ...rest, name: nameOf(kind, rest.name), header };
+  };
+  const segments = Array.from({ length: columns.name?.length ?? 0 }, (_, i) => {
+    const values = Object.entries<readonly unknown[]>(columns).map(([name, list]) => [name, list[i]]);
+    const { namespace, model: grouping, ...rest } = Object.fromEntries(values);
+    return {
+      ...refOf("segment", rest),
+      ...(typeof namespace === "number" && { namespace: namespaces[namespace] }),
+      ...(typeof grouping === "number" && { model: nameOf("model", models[grouping]) }),
+    };
+  });
+  return { ...written, segments, ...(model && { model: refOf("model", model) }) };
+}
+
 /** §5: the newest manifest, after the chain of those that are still there was checked. */
 function readManifests(config: Stored, prefix: string, { indexId, data, verify, since }: Keys): ReadManifest {
   const names = [...config.keys()].filter((name) => name.startsWith(prefix)).sort();
@@ -293,7 +326,7 @@ function readManifests(config: Stored, prefix: string, { indexId, data, verify, 
     const bytes = needed(config, name);
     const plaintext = openObject(data, "manifest", indexId, name, bytes)(0, bytes.subarray(76));
     const text = plaintext.subarray(64);
-    const manifest = JSON.parse(utf8.decode(text)) as ReadManifest;
+    const manifest = decodeManifest(utf8.decode(text), indexId);
     const publicKey = verify.get(manifest.keyGeneration) ?? new Uint8Array(32);
     const signed = concat(ascii("sealdex/1/manifest\u0000"), indexId, text);
     if (!ed25519.verify(plaintext.subarray(0, 64), signed, publicKey))

@@ -10,10 +10,13 @@ import {
   manifestPrefix,
   numberOf,
   recordPrefix,
+  shortName,
 } from "../../src/commit/object-names.js";
+import { openManifest } from "../../src/commit/stored-manifest.js";
 import { parseIndexKey, type WrapKeys } from "../../src/crypto/keys.js";
 import {
   headerBytes,
+  pinOf,
   type ObjectContext,
   ObjectOpener,
   ObjectSealer,
@@ -99,17 +102,15 @@ export class StoredParts {
     const newest = names.find((key) => key.startsWith(prefix)) as string;
     const version = numberOf(newest);
     const sealed = blobs.get(newest) as Uint8Array;
-    const manifest = JSON.parse(
-      Buffer.from(openObject(keys.data, manifestContext(indexId, version), sealed).subarray(64)).toString(),
-    );
-    const refs = manifest.model ? [manifest.model] : [];
-    const models = refs.map(({ name }: { name: string }) => ({
+    const text = openObject(keys.data, manifestContext(indexId, version), sealed).subarray(64);
+    const refs = openManifest(keys, indexId, version, sealed).manifest;
+    const models = (refs.model ? [refs.model] : []).map(({ name }) => ({
       name,
       plaintext: Buffer.from(openObject(keys.data, { kind: "model", indexId, name }, bytesOf(name))),
       isChanged: false,
     }));
     const segments: SegmentParts[] = [];
-    for (const ref of manifest.segments) {
+    for (const ref of refs.segments) {
       const parents = await keysOfSegment(index, ref);
       segments.push(openSegment(indexId, parents, ref, bytesOf(ref.name)));
     }
@@ -117,7 +118,7 @@ export class StoredParts {
     return new StoredParts(
       { blobs, indexName, indexId, keys, recordKey, wrapKeys, version },
       {
-        manifest,
+        manifest: JSON.parse(Buffer.from(text).toString()),
         keyset: JSON.parse(keyset.toString("utf8", 4, textEnd)),
         secrets: keyset.subarray(textEnd),
         models,
@@ -177,17 +178,19 @@ export class StoredParts {
 
   /** The manifest names the object that was sealed again, unless what it says was changed itself. */
   #pin(name: string, bytes: Uint8Array, sizes: { readonly footerLength?: number }): void {
-    const { manifest } = this;
-    const refs = [manifest.model, ...listOf(manifest.segments)];
-    for (const ref of refs) {
-      if (ref?.name !== name) continue;
-      if (typeof ref.header === "string" && ref.header.length === 104)
-        ref.header = Buffer.from(bytes.subarray(0, headerBytes)).toString("base64");
-      const before = this.segments.find((segment) => segment.name === name)?.ref;
-      if (before === undefined || ref.length === before.length) ref.length = bytes.length;
-      if (sizes.footerLength !== undefined && ref.footerLength === before?.footerLength)
-        ref.footerLength = sizes.footerLength;
+    const { model, segments } = this.manifest;
+    const pin = Buffer.from(pinOf(bytes.subarray(0, headerBytes))).toString("base64");
+    if (model?.name === shortName(name)) {
+      if (isPin(model.pin)) model.pin = pin;
+      model.length = bytes.length;
     }
+    const before = this.segments.find((segment) => segment.name === name)?.ref;
+    listOf(segments?.name).forEach((short, i) => {
+      if (before === undefined || short !== shortName(name)) return;
+      if (isPin(segments.pin?.[i])) segments.pin[i] = pin;
+      if (segments.length?.[i] === before.length) segments.length[i] = bytes.length;
+      if (segments.footerLength?.[i] === before.footerLength) segments.footerLength[i] = sizes.footerLength;
+    });
   }
 
   #sealRecord(): Uint8Array {
@@ -202,6 +205,10 @@ export class StoredParts {
     const body = Buffer.concat([record.subarray(0, at - 4), length, again, rest]);
     return Buffer.concat([body, createHash("sha256").update(body).digest()]);
   }
+}
+
+function isPin(value: Json): boolean {
+  return typeof value === "string" && value.length === 88;
 }
 
 function listOf(value: Json): Json[] {

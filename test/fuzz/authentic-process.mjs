@@ -62,7 +62,7 @@ function callsOf(index, hasWords, number) {
     "list ids": () => index.listIds(),
     get: () => index.get(["i0", "i1", "i7", "i55", "i79"], { include: all }),
     list: () => index.listItems({ include: all }),
-    order: () => index.query({ orderBy: { i: "desc" }, topK: 10 }),
+    order: () => index.listItems({ orderBy: { i: "desc" }, limit: 10 }),
     count: () => index.count(),
     "count some": () => index.count({ filter: { t: "x2" } }),
     describe: () => index.describe(),

@@ -12,7 +12,7 @@ import { repeats } from "../tier.js";
 import { createChoice } from "./choice.js";
 import { damaged } from "./damage.js";
 
-const states = repeats("SEALDEX_FUZZ_STATES", { fast: 60, all: 600 });
+const states = repeats("SEALDEX_FUZZ_STATES", { fast: 60, all: 200 });
 const firstSeed = Number(process.env.SEALDEX_FUZZ_SEED ?? 1);
 const program = fileURLToPath(new URL("authentic-process.mjs", import.meta.url));
 /** Seeds after which indexes are made anew. */

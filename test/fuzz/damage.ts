@@ -93,12 +93,13 @@ function exchange(parts: StoredParts, choice: Choice): string {
       "length",
       "namespace",
       "model",
-      "header",
+      "generation",
+      "pin",
     ]);
-    const refs = parts.manifest.segments;
-    if (!Array.isArray(refs)) return "no segments";
-    const [a, b] = [choice.of(refs), choice.of(refs)];
-    if (a && b && typeof a === "object" && typeof b === "object") [a[name], b[name]] = [b[name], a[name]];
+    const column = parts.manifest.segments?.[name];
+    if (!Array.isArray(column) || column.length === 0) return "no segments";
+    const [a, b] = [choice.below(column.length), choice.below(column.length)];
+    [column[a], column[b]] = [column[b], column[a]];
     return `${name} of two segments`;
   }
   const [i, j] = [choice.below(one.blocks.length), choice.below(other.blocks.length)];

@@ -17,7 +17,7 @@ import { repeats } from "../tier.js";
 import { type Choice, createChoice } from "./choice.js";
 import { type Metadata, randomFilter, randomMetadata } from "./documents.js";
 
-const filters = repeats("SEALDEX_FUZZ_FILTERS", { fast: 2000, all: 100_000 });
+const filters = repeats("SEALDEX_FUZZ_FILTERS", { fast: 2000, all: 20_000 });
 const firstSeed = Number(process.env.SEALDEX_FUZZ_SEED ?? 1);
 /** Of each seed. */
 const filtersOfDocuments = 200;

@@ -15,7 +15,7 @@ import {
   type VectorIndex,
 } from "../../src/core.js";
 import { itemsMin } from "../../src/encrypted-index/automatic-training.js";
-import { pauseMs } from "../../src/encrypted-index/write-pauses.js";
+import { pauseMs } from "../../src/encrypted-index/maintenance.js";
 import { matchesEverything } from "../../src/filter.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import {

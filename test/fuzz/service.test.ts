@@ -10,7 +10,7 @@ import { createChoice } from "./choice.js";
 import { heldBytes } from "./held-bytes.js";
 import { ServiceHistory } from "./service-history.js";
 
-const requests = repeats("SEALDEX_FUZZ_REQUESTS", { fast: 50, all: 5000 });
+const requests = repeats("SEALDEX_FUZZ_REQUESTS", { fast: 50, all: 1000 });
 const firstSeed = Number(process.env.SEALDEX_FUZZ_SEED ?? 1);
 /** Rounds of about ten requests. */
 const roundsOfHistory = Math.min(40, Math.ceil(requests / 10));

@@ -1,8 +1,8 @@
-/** Queries by metadata alone, of the embedded index and over HTTP alike. */
+/** Items in the order of their metadata, of the embedded index and over HTTP alike. */
 
 import { expect, test } from "vitest";
 import { generateKey } from "../../src/core.js";
-import type { OrderedQuery } from "../../src/vector-index.js";
+import type { ListItemsOptions } from "../../src/vector-index.js";
 import { startBoth } from "./both-clients.js";
 
 const { service, clients } = await startBoth();
@@ -13,11 +13,11 @@ const items = Array.from({ length: 12 }, (_, i) => ({
   contents: `text ${i}`,
   metadata: { year: 2000 + (i % 4), author: { name: i % 3 === 0 ? "Ada" : `n${i}` } },
 }));
-const orders: OrderedQuery[] = [
+const orders: ListItemsOptions[] = [
   { orderBy: { year: "desc" } },
-  { orderBy: { "author.name": "asc", year: "desc" }, filter: { year: { $gt: 2000 } }, topK: 5 },
-  { orderBy: { year: "asc" }, topK: 3, include: [] },
-  { orderBy: { year: "asc" }, topK: 3, include: ["contents", "metadata", "vector"], rawMetadata: true },
+  { orderBy: { "author.name": "asc", year: "desc" }, filter: { year: { $gt: 2000 } }, limit: 5 },
+  { orderBy: { year: "asc" }, limit: 3, include: [] },
+  { orderBy: { year: "asc" }, limit: 3, include: ["contents", "metadata", "vector"] },
 ];
 
 const [embedded, remote] = await Promise.all(
@@ -30,11 +30,11 @@ const [embedded, remote] = await Promise.all(
 const address = { index_name: "order-over HTTP", index_key: indexKey };
 const post = (body: object) => service.post("/v1/vectors/query", { ...address, ...body });
 
-test.each(orders)("%j gives the same pages over HTTP", async (query) => {
+test.each(orders)("%j gives the same pages over HTTP", async (listing) => {
   const cursors: { remote?: string; embedded?: string } = {};
   do {
-    const there = await remote.query({ ...query, cursor: cursors.remote });
-    const here = await embedded.query({ ...query, cursor: cursors.embedded });
+    const there = await remote.listItems({ ...listing, cursor: cursors.remote });
+    const here = await embedded.listItems({ ...listing, cursor: cursors.embedded });
     expect(there.items).toEqual(here.items);
     expect(there.cursor === undefined).toBe(here.cursor === undefined);
     [cursors.remote, cursors.embedded] = [there.cursor, here.cursor];
@@ -46,27 +46,38 @@ test.each(["embedded", "over HTTP"])(
   async (name) => {
     const index = await clients[name].createIndex({ indexName: `one-state-${name}`, indexKey });
     await index.upsert(items);
-    const query = { orderBy: { year: "asc" }, topK: 6, include: ["contents", "metadata", "vector"] } as const;
-    const before = await index.query({ ...query, topK: 100 });
-    const first = await index.query(query);
+    const listing = {
+      orderBy: { year: "asc" },
+      limit: 6,
+      include: ["contents", "metadata", "vector"],
+    } as const;
+    const before = await index.listItems({ ...listing, limit: 100 });
+    const first = await index.listItems(listing);
     await index.delete({ ids: ["i3"] });
     await index.upsert([{ id: "i7", vector: [0, 0], contents: "later", metadata: { year: 1990 } }]);
-    const second = await index.query({ ...query, cursor: first.cursor });
+    const second = await index.listItems({ ...listing, cursor: first.cursor });
     expect([...first.items, ...second.items]).toEqual(before.items);
   },
 );
 
-test.each(["embedded", "over HTTP"])("what other queries alone have is refused %s", async (name) => {
-  const index = name === "embedded" ? embedded : remote;
-  const orderBy = { year: "asc" };
-  for (const more of [{ queryVector: [1, 2] }, { queryText: "text" }, { nProbes: 1 }, { recall: "exact" }]) {
-    const query = index.query({ orderBy, ...more } as never);
-    await expect(query).rejects.toMatchObject({ code: "invalid_request" });
-  }
-  // Undefined counts as left out.
-  const matches = await index.query({ queryVector: [1, 1], topK: 1, orderBy: undefined } as never);
-  expect(matches).toMatchObject([{ id: "i1" }]);
-});
+test.each(["embedded", "over HTTP"])(
+  "what queries alone have is refused %s, and an order of a query",
+  async (name) => {
+    const index = name === "embedded" ? embedded : remote;
+    const orderBy = { year: "asc" };
+    for (const more of [{ queryVector: [1, 2] }, { queryText: "text" }, { nProbes: 1 }, { after: "i1" }]) {
+      const listed = index.listItems({ orderBy, ...more } as never);
+      await expect(listed).rejects.toMatchObject({ code: "invalid_request" });
+    }
+    for (const more of [{ orderBy }, { cursor: "x" }]) {
+      const found = index.query({ queryVector: [1, 1], ...more } as never);
+      await expect(found).rejects.toMatchObject({ code: "invalid_request" });
+    }
+    // Undefined counts as left out.
+    const { items: byId } = await index.listItems({ limit: 1, orderBy: undefined });
+    expect(byId).toMatchObject([{ id: "i0" }]);
+  },
+);
 
 test.each([
   [{ order_by: { year: "desc" } }],
@@ -80,6 +91,13 @@ test.each([
   const next = await post({ ...body, top_k: 100, cursor: first.body.cursor });
   expect((next.body.results as object[]).length).toBe(10);
   expect(next.body).not.toHaveProperty("cursor");
+});
+
+test("a list of items takes an order as a query does", async () => {
+  const body = { order_by: { year: "desc", "author.name": 1 }, limit: 3 };
+  const { status, body: page } = await service.post("/v1/vectors/list", { ...address, ...body });
+  expect(status).toBe(200);
+  expect(page).toMatchObject({ results: [{ id: "i3", contents: "text 3" }, { id: "i11" }, { id: "i7" }] });
 });
 
 test("a field alone is ascending", async () => {

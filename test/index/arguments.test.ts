@@ -75,7 +75,7 @@ describe.each(Object.keys(clients))("%s", (where) => {
     const index = await filled(client);
     const calls: Record<string, (filter: Filter) => Promise<readonly { id: string }[]>> = {
       query: (filter) => index.query({ queryVector: [2, 2], filter, include: ["vector"] }),
-      "ordered query": async (filter) => (await index.query({ orderBy: { tenant: "asc" }, filter })).items,
+      "ordered list": async (filter) => (await index.listItems({ orderBy: { tenant: "asc" }, filter })).items,
       "query by words": (filter) => index.query({ queryText: "text", filter }),
       listIds: async (filter) => (await index.listIds({ filter })).map((id) => ({ id })),
       listItems: async (filter) => (await index.listItems({ filter })).items,

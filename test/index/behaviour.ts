@@ -84,25 +84,6 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
       expect(await (await client.loadIndex(options)).listIds()).toEqual(["a", "b", "c"]);
     });
 
-    test("metadata can be had as the text they are stored as", async () => {
-      const { index } = await newIndex(three);
-      const texts = [{ metadataJson: JSON.stringify(three[0].metadata) }, { metadataJson: "{}" }];
-      const options = { include: ["metadata"], rawMetadata: true } as const;
-      expect(await index.get(["a", "c"], options)).toEqual([
-        { id: "a", ...texts[0] },
-        { id: "c", ...texts[1] },
-      ]);
-      expect(await index.query({ queryVector: [1, 0], topK: 1, ...options })).toEqual([
-        { id: "a", ...texts[0] },
-      ]);
-      expect(await index.query({ queryVectors: [[5, 5]], topK: 1, ...options })).toEqual([
-        [{ id: "c", ...texts[1] }],
-      ]);
-      await expect(index.get(["a"], { rawMetadata: 1 as never })).rejects.toMatchObject({
-        code: "invalid_request",
-      });
-    });
-
     test("arrays with holes and values of no JSON type are refused, naming the place", async () => {
       const { index } = await newIndex(three);
       const holes = Array.from({ length: 2 });

@@ -40,7 +40,7 @@ async function seen(index: VectorIndex, ids: readonly string[]): Promise<Record<
     filtered: sorted(await index.query({ queryVector: [0, 1], filter })),
     words: sorted(await index.query({ queryText: "heron" })),
     both: sorted(await index.query({ queryText: "heron", queryVector: [0, 1] })),
-    order: sorted((await index.query({ orderBy: { number: "asc" }, filter })).items),
+    order: sorted((await index.listItems({ orderBy: { number: "asc" }, filter })).items),
     get: sorted(await index.get(ids)),
     listIds: await index.listIds(),
     listIdsFiltered: await index.listIds({ filter }),
@@ -141,9 +141,9 @@ describe("an item that expires", () => {
     const index = await create();
     await index.upsert(["a", "b", "c", "d"].map((id, i) => item(id, i, id === "b" ? at(10) : undefined)));
     const orderBy = { number: "asc" } as const;
-    const { cursor } = await index.query({ orderBy, topK: 2 });
+    const { cursor } = await index.listItems({ orderBy, limit: 2 });
     clock.advance(10);
-    const next = await index.query({ orderBy, topK: 2, cursor });
+    const next = await index.listItems({ orderBy, limit: 2, cursor });
     expect(next.items.map(({ id }) => id)).toEqual(["c", "d"]);
   });
 

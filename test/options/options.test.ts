@@ -145,25 +145,22 @@ const cases: Record<string, Case> = {
         greedy: true,
         filter: { a: 1 },
         include: ["distance"],
-        reserveBytes: () => {},
-        rawMetadata: true,
         namespace,
         signal,
       },
       { queryVectors: [vector], filters: { a: 1 }, recall: 0.9 },
       { queryContents: "text", rerank: (_: string, texts: string[]) => texts.map(() => 1) },
       { queryText: "text", queryContents: "text", fusion: { method: "rank" } },
-      { orderBy: { a: "asc" }, topK: 1, filter: { a: 1 }, include: [], cursor: undefined },
     ],
     call: (options: object, client, index) => {
-      const isWhole = Object.keys(options).some((name) => name.startsWith("query") || name === "orderBy");
+      const isWhole = Object.keys(options).some((name) => name.startsWith("query"));
       const request = isWhole ? options : { queryVector: vector, ...options };
       return embeddedOnly(["rerank"], options, client, index.query(request as SingleQuery));
     },
   },
   get: {
     takes: methodOptions.get,
-    valid: [{ include: ["vector"], reserveBytes: () => {}, rawMetadata: true, namespace, signal }],
+    valid: [{ include: ["vector"], namespace, signal }],
     call: (options, _client, index) => index.get(["a"], options),
   },
   delete: {
@@ -183,19 +180,18 @@ const cases: Record<string, Case> = {
   },
   listIds: {
     takes: methodOptions.listIds,
-    valid: [{ limit: 1, after: "a", filter: { a: 1 }, reserveBytes: () => {}, namespace, signal }],
+    valid: [{ limit: 1, after: "a", filter: { a: 1 }, namespace, signal }],
     call: (options, _client, index) => index.listIds(options),
   },
   listItems: {
     takes: methodOptions.listItems,
     valid: [
+      { orderBy: { a: "asc" } },
       {
         filter: { a: 1 },
         include: ["metadata"],
         limit: 1,
         after: "a",
-        reserveBytes: () => {},
-        rawMetadata: true,
         namespace,
         signal,
       },

@@ -30,7 +30,6 @@ const valid: Readonly<Record<string, unknown>> = {
   oblivious: true,
   pageSize: 1,
   precision: "int8",
-  rawMetadata: true,
   replace: true,
   signal: aborted,
   skipUnchanged: true,
@@ -66,7 +65,7 @@ async function work(): Promise<unknown> {
     await index.query({ queryVector: [0, 1] }),
     await index.query({ queryVectors: [[0, 1]], filter }),
     await index.query({ queryText: "text", filter }),
-    await index.query({ orderBy: { tenant: "desc" } }),
+    await index.listItems({ orderBy: { tenant: "desc" } }),
     await index.listIds(),
     await index.listItems(),
     await drain(index.items({ filter })),
@@ -127,7 +126,7 @@ test.each(names)("%s is taken from no object that has it from there", async (nam
 
 /** Objects of the library's own have optional fields of these names, too, which are read where they are absent. */
 const inside = new Set(
-  "after deleteAll dimension expiresAt filter include limit namespace oblivious pageSize pqDim precision rawMetadata recall replace reserveBytes signal skipUnchanged topK vector".split(
+  "after deleteAll dimension expiresAt filter include limit namespace oblivious pageSize pqDim precision recall replace signal skipUnchanged topK vector".split(
     " ",
   ),
 );

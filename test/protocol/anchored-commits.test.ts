@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { AnchorStore } from "../../src/commit/anchor-store.js";
 import { AnchoredHistory } from "../../src/commit/anchored-history.js";
 import { ManifestLog } from "../../src/commit/manifest-log.js";
-import { type SealedManifest } from "../../src/commit/manifest.js";
+import type { SealedManifest } from "../../src/commit/stored-manifest.js";
 import { SealdexError } from "../../src/errors.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import {

@@ -5,7 +5,7 @@ import type { Anchor } from "../../src/commit/anchor.js";
 import { AnchorStore } from "../../src/commit/anchor-store.js";
 import { AnchoredHistory } from "../../src/commit/anchored-history.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
-import type { SealedManifest } from "../../src/commit/manifest.js";
+import type { SealedManifest } from "../../src/commit/stored-manifest.js";
 import { chain, identityOf, indexId, keysUpTo, otherId, sealAfter } from "./commit-world.js";
 
 const keys = keysUpTo(1);

@@ -2,13 +2,8 @@
 
 import { signingKey, verifyKeyOf } from "../../src/crypto/signing.js";
 import type { IndexIdentity } from "../../src/commit/index-identity.js";
-import {
-  emptyManifest,
-  type Manifest,
-  type SealedManifest,
-  type SegmentRef,
-  sealManifest,
-} from "../../src/commit/manifest.js";
+import { emptyManifest, type Manifest, type SegmentRef } from "../../src/commit/manifest.js";
+import { type SealedManifest, sealManifest } from "../../src/commit/stored-manifest.js";
 import { ManifestLog } from "../../src/commit/manifest-log.js";
 import { manifestName } from "../../src/commit/object-names.js";
 import { KeyRing } from "../../src/keys/key-ring.js";

@@ -6,7 +6,7 @@ import type { Clock } from "../../src/commit/clock.js";
 import { gc } from "../../src/encrypted-index/gc.js";
 import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
 import { historyMs } from "../../src/commit/retention.js";
-import { sealManifest } from "../../src/commit/manifest.js";
+import { sealManifest } from "../../src/commit/stored-manifest.js";
 import { manifestName } from "../../src/commit/object-names.js";
 import { SealdexError } from "../../src/errors.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";

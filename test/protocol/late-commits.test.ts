@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import { ManifestLog } from "../../src/commit/manifest-log.js";
-import { openManifest, type SealedManifest } from "../../src/commit/manifest.js";
+import { openManifest, type SealedManifest } from "../../src/commit/stored-manifest.js";
 import { historyMs } from "../../src/commit/retention.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import {

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "vitest";
 import { ManifestLog } from "../../src/commit/manifest-log.js";
 import type { Change } from "../../src/commit/group-commit.js";
-import { type Manifest, type ObjectRef } from "../../src/commit/manifest.js";
+import { type Manifest, type ObjectRef, objectsDropped } from "../../src/commit/manifest.js";
 import { historyMs, uploadMs } from "../../src/commit/retention.js";
 import { SealdexError } from "../../src/errors.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
@@ -146,16 +146,13 @@ describe("a commit", () => {
     const early = await own.commit((latest) => ({ ...latest, dimension: 7 }));
     expect(early).toMatchObject({ version: 2, previous: first, dimension: 7, droppedObjects: [] });
     expect(early?.history).toMatchObject({ floor: 1, next: 1 });
-    expect(own.takeRaised()).toBe(false);
     clock.advance(1);
     await own.commit(same);
     expect(own.known?.history).toEqual({ floor: 1, next: 3, since: clock.wall() });
-    expect(own.takeRaised()).toBe(false);
     clock.advance(historyMs);
     await own.commit(same);
     await own.commit(same);
     expect(own.known?.history).toEqual({ floor: 3, next: 4, since: clock.wall() });
-    expect([own.takeRaised(), own.takeRaised()]).toEqual([true, false]);
     clock.advance(uploadMs - 2 * historyMs);
     await own.commit(same);
     expect(own.known?.uploads).toEqual({ floor: 1, next: 6, since: clock.wall() });
@@ -197,17 +194,25 @@ describe("a commit", () => {
     expect(seen).toEqual([1, 1, 2]);
   });
 
-  test("hands on what it dropped", async () => {
+  test("tells what it changed, and what it dropped by that", async () => {
     const { quiet, clock } = await newLog();
+    const versions: number[][] = [];
     const dropped: (readonly ObjectRef[])[] = [];
-    const log = new ManifestLog(quiet, identityOf(keysUpTo(1)), clock, undefined, (objects) => {
-      dropped.push(objects);
+    const log = new ManifestLog(quiet, identityOf(keysUpTo(1)), clock, undefined, (before, committed) => {
+      versions.push([before.version, committed.version]);
+      dropped.push(objectsDropped(before, committed));
     });
     const [a, b] = [segmentRef("a"), segmentRef("b", { sequence: 2 })];
     await log.commit((latest) => ({ ...latest, segments: [a, b] }));
     await log.commit((latest) => ({ ...latest, segments: [b], droppedObjects: ["a"] }));
     await log.commit(same);
+    await log.commit(() => null);
     expect(dropped).toEqual([[], [a], []]);
+    expect(versions).toEqual([
+      [1, 2],
+      [2, 3],
+      [3, 4],
+    ]);
     expect(log.known?.droppedObjects).toEqual([]);
   });
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { AnchorStore } from "../../src/commit/anchor-store.js";
 import { AnchoredHistory } from "../../src/commit/anchored-history.js";
 import { ManifestReader, type SeenManifest } from "../../src/commit/manifest-reader.js";
-import type { SealedManifest } from "../../src/commit/manifest.js";
+import type { SealedManifest } from "../../src/commit/stored-manifest.js";
 import { manifestName, manifestPrefix } from "../../src/commit/object-names.js";
 import { historyMs } from "../../src/commit/retention.js";
 import {

@@ -1,5 +1,6 @@
 /** What a manifest says, and how changes of it are put together. */
 
+import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { elapsedMs, instant, systemClock } from "../../src/commit/clock.js";
 import { createConfirmed } from "../../src/commit/create-confirmed.js";
@@ -15,15 +16,23 @@ import {
   nextSequence,
   objectRefs,
   objectsDropped,
-  openManifest,
   rowsAtMost,
-  sealManifest,
 } from "../../src/commit/manifest.js";
+import { encodeManifest, openManifest, sealManifest } from "../../src/commit/stored-manifest.js";
 import { newObjectName } from "../../src/commit/object-names.js";
 import { replaceSegments } from "../../src/commit/replace-segments.js";
 import { advanceWatermark, isDue } from "../../src/commit/retention.js";
 import { headerBytes, sealObject } from "../../src/crypto/sealed-object.js";
-import { chain, indexId, keysUpTo, otherId, recordingStore, sealAfter, segmentRef } from "./commit-world.js";
+import {
+  chain,
+  digestOf,
+  indexId,
+  keysUpTo,
+  otherId,
+  recordingStore,
+  sealAfter,
+  segmentRef,
+} from "./commit-world.js";
 
 const empty = emptyManifest(5);
 
@@ -115,10 +124,39 @@ describe("a manifest", () => {
     expect(() => openManifest(keys, indexId, 3, bytes)).toThrow("stored object");
   });
 
+  test("of 3,000 namespaces has at most 250 bytes per segment", () => {
+    const keys = keysUpTo(1);
+    const model = newObjectName(indexId, "model", 0);
+    const segments = Array.from({ length: 3000 }, (_, i) => {
+      const name = newObjectName(indexId, "segment", 2000 + i);
+      const header = sealObject(keys.data, { kind: "segment", indexId, name }, Buffer.alloc(1)).subarray(
+        0,
+        76,
+      );
+      const namespace = `${randomBytes(16).toString("hex")}-0-${randomBytes(16).toString("hex")}`;
+      return segmentRef(name, {
+        header: Buffer.from(header).toString("base64"),
+        length: 54_321,
+        sequence: 2000 + i,
+        rows: 123,
+        deleted: 4,
+        blocks: 12,
+        footerLength: 345,
+        ...(i < 2000 && { model }),
+        ...(i > 0 && { namespace }),
+      });
+    });
+    const droppedObjects = ["segment", "model"].map((kind) => newObjectName(indexId, kind as "segment", 77));
+    const manifest = { ...empty, version: 5000, previous: digestOf(1), segments, droppedObjects };
+    const { bytes } = sealManifest(keys, indexId, manifest);
+    expect(openManifest(keys, indexId, 5000, bytes).manifest).toEqual(manifest);
+    expect(bytes.length / segments.length).toBeLessThan(250);
+  });
+
   test("that nobody signed, or another one than its writer, is corrupt", () => {
     const [keys, older] = [keysUpTo(2), keysUpTo(1)];
     const { manifest } = sealManifest(older, indexId, empty);
-    const text = Buffer.from(JSON.stringify(manifest));
+    const text = Buffer.from(JSON.stringify(encodeManifest(manifest)));
     const name = `index/${Buffer.from(indexId).toString("hex")}/manifest/${Number.MAX_SAFE_INTEGER - 1}`;
     const context = { kind: "manifest", indexId, name } as const;
     const message = Buffer.concat([indexId, text]);

@@ -2,8 +2,6 @@
 
 import { deriveWrapKeys, parseIndexKey } from "../../src/crypto/keys.js";
 import { signingKey, verifyKeyOf } from "../../src/crypto/signing.js";
-import { AutomaticTraining } from "../../src/encrypted-index/automatic-training.js";
-import { Background } from "../../src/encrypted-index/background.js";
 import type { Clock } from "../../src/commit/clock.js";
 import { folderPrefix, indexesPrefix } from "../../src/commit/object-names.js";
 import { historyMs } from "../../src/commit/retention.js";
@@ -11,6 +9,8 @@ import { EncryptedIndex } from "../../src/encrypted-index/encrypted-index.js";
 import { makeRoom } from "../../src/encrypted-index/gc.js";
 import type { OpenedRecord } from "../../src/encrypted-index/index-record.js";
 import { Listings } from "../../src/encrypted-index/listings.js";
+import { JobRunner } from "../../src/encrypted-index/job-runner.js";
+import { maintenanceJobs } from "../../src/encrypted-index/maintenance-jobs.js";
 import { openIndex as openInner, type OpenIndex } from "../../src/encrypted-index/open-index.js";
 import { KeyRing } from "../../src/keys/key-ring.js";
 import { Calls } from "../../src/calls.js";
@@ -58,7 +58,7 @@ export function keyOf(objectName: string): string {
 
 export function openIndex(record: OpenedRecord, store: BlobStore, clock: Clock, maxStalenessMs = 0): Opened {
   const cache = new BlockCache(64 * 1024 * 1024);
-  const background = new Background();
+  const runner = new JobRunner(clock);
   const inner = openInner(
     indexName,
     record,
@@ -70,15 +70,16 @@ export function openIndex(record: OpenedRecord, store: BlobStore, clock: Clock, 
       maxStalenessMs,
       retentionMs: historyMs,
       oblivious: false,
-      background,
+      runner,
+      jobsOf: (index) => maintenanceJobs(index, false),
       makeRoom,
     },
   );
   return {
     inner,
-    index: new EncryptedIndex(inner, new Calls(), background, new AutomaticTraining(false)),
+    index: new EncryptedIndex(inner, new Calls()),
     async close() {
-      await background.stop();
+      await runner.close();
       await cache.close();
     },
   };

@@ -14,6 +14,7 @@ import type { RowRef } from "../../src/search/snapshot.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { fixedRecord, type Opened, openIndex } from "../protocol/open.js";
 import { turnsDuring } from "../threads/turns.js";
+import { plainResults } from "../../src/served-index.js";
 
 type Field = "vector" | "contents" | "metadata" | "decoded";
 
@@ -82,18 +83,18 @@ describe("items", () => {
     const found = await readItems(
       places.map((place) => refs[place]),
       new Set(include),
-      {},
+      plainResults,
     );
     expect(found).toStrictEqual(places.map((place) => expected(place, include)));
-    const all = await readItems(refs, new Set(include), {});
+    const all = await readItems(refs, new Set(include), plainResults);
     expect(all).toEqual(refs.map((_, i) => expected(i, include)));
     const ann = await refsOf(open, [8, 7], "ann");
-    expect(await readItems([...ann, refs[7]], new Set(include), {})).toEqual([
+    expect(await readItems([...ann, refs[7]], new Set(include), plainResults)).toEqual([
       expected(8, include, "ann"),
       expected(7, include, "ann"),
       expected(7, include),
     ]);
-    expect(await readItems([], new Set(include), {})).toEqual([]);
+    expect(await readItems([], new Set(include), plainResults)).toEqual([]);
   });
 
   test("have their metadata as stored text, if that was asked for", async () => {
@@ -116,8 +117,8 @@ describe("items", () => {
   test("that are large are decoded a few at a time, so that other work runs in between", async () => {
     const some = refs.slice(0, 256);
     const turnsOf = (include: readonly Field[]) =>
-      turnsDuring(() => readItems(some, new Set(include), {}), 10);
-    await readItems(some, new Set<Field>(["contents"]), {});
+      turnsDuring(() => readItems(some, new Set(include), plainResults), 10);
+    await readItems(some, new Set<Field>(["contents"]), plainResults);
     expect(await turnsOf(["contents"])).toBeGreaterThanOrEqual(64);
     expect(await turnsOf(["metadata"])).toBeGreaterThanOrEqual(64);
     expect(await turnsOf([])).toBeLessThan(16);
@@ -126,9 +127,9 @@ describe("items", () => {
   test("whose records are open are not looked up block by block", async () => {
     const some = refs.slice(0, 256);
     const include = new Set<Field>(["metadata"]);
-    await readItems(some, include, {});
+    await readItems(some, include, plainResults);
     const { cacheLookups } = open.inner.searcher.memory();
-    await readItems(some, include, {});
+    await readItems(some, include, plainResults);
     expect(open.inner.searcher.memory().cacheLookups).toBe(cacheLookups);
   });
 });
@@ -136,7 +137,10 @@ describe("items", () => {
 describe("memory for items", () => {
   const reserved = async (some: readonly RowRef[], include: readonly Field[]) => {
     const bytes: number[] = [];
-    await readItems(some, new Set(include), { reserveBytes: async (n) => void bytes.push(n) });
+    await readItems(some, new Set(include), {
+      ...plainResults,
+      reserveBytes: async (n) => void bytes.push(n),
+    });
     return bytes;
   };
 
@@ -191,20 +195,22 @@ describe("items at once", () => {
     const [a, b] = await refsOf(opened, [11, 1111]);
     const none = new Set<Field>();
     const contents = new Set<Field>(["contents"]);
-    expect(openedItems([a], none, {})).toBeUndefined();
-    await readItems([a], none, {});
-    expect(openedItems([a], none, {})).toEqual([{ id: "11" }]);
-    expect(openedItems([a, b], none, {})).toBeUndefined();
-    expect(openedItems([a], contents, {})).toBeUndefined();
-    await readItems([a, b], contents, {});
-    expect(openedItems([b, a], contents, {})).toEqual([
+    expect(openedItems([a], none, plainResults)).toBeUndefined();
+    await readItems([a], none, plainResults);
+    expect(openedItems([a], none, plainResults)).toEqual([{ id: "11" }]);
+    expect(openedItems([a, b], none, plainResults)).toBeUndefined();
+    expect(openedItems([a], contents, plainResults)).toBeUndefined();
+    await readItems([a, b], contents, plainResults);
+    expect(openedItems([b, a], contents, plainResults)).toEqual([
       expected(1111, ["contents"]),
       expected(11, ["contents"]),
     ]);
     expect(openedItems([a], new Set<Field>(["metadata"]), { rawMetadata: true })).toEqual([
       { id: "11", metadataJson: '{"i":11,"of":"none"}' },
     ]);
-    expect(openedItems([a], new Set<Field>(["metadata"]), {})).toEqual([expected(11, ["metadata"])]);
+    expect(openedItems([a], new Set<Field>(["metadata"]), plainResults)).toEqual([
+      expected(11, ["metadata"]),
+    ]);
     await opened.close();
   });
 
@@ -213,12 +219,12 @@ describe("items at once", () => {
     const some = await refsOf(opened, [11, 12, 1111]);
     for (const field of ["vector", "decoded"] as const) {
       const include = new Set<Field>([field, "metadata"]);
-      const expectedItems = await readItems(some, include, {});
-      expect(openedItems(some, include, {})).toEqual(expectedItems);
+      const expectedItems = await readItems(some, include, plainResults);
+      expect(openedItems(some, include, plainResults)).toEqual(expectedItems);
       for (const { segment } of some) for (const { evict } of segment.reader.cache.idle()) evict();
-      expect(openedItems(some, include, {})).toBeUndefined();
-      await readItems(some, new Set<Field>(["metadata"]), {});
-      expect(openedItems(some, include, {})).toBeUndefined();
+      expect(openedItems(some, include, plainResults)).toBeUndefined();
+      await readItems(some, new Set<Field>(["metadata"]), plainResults);
+      expect(openedItems(some, include, plainResults)).toBeUndefined();
     }
     await opened.close();
     const wide = openIndex(record, createMemoryStore(), systemClock);
@@ -227,24 +233,24 @@ describe("items at once", () => {
     await wide.index.upsert(Array.from({ length: 17 }, (_, i) => ({ id: `${i}`, vector })));
     const stored = await refsOf(wide, [...Array(17).keys()]);
     const include = new Set<Field>(["vector"]);
-    await readItems(stored, include, {});
+    await readItems(stored, include, plainResults);
     // The bytes of an item besides its vector count, too.
-    expect(openedItems(stored.slice(0, 15), include, {})?.map((item) => item.vector)).toEqual(
+    expect(openedItems(stored.slice(0, 15), include, plainResults)?.map((item) => item.vector)).toEqual(
       Array.from({ length: 15 }, () => vector),
     );
-    expect(openedItems(stored, include, {})).toBeUndefined();
+    expect(openedItems(stored, include, plainResults)).toBeUndefined();
     await wide.close();
   });
 
   test("are at most 256, without reservations, and of at most 256 KiB", async () => {
-    await readItems(refs, new Set(["contents"]), {});
+    await readItems(refs, new Set(["contents"]), plainResults);
     const none = new Set<Field>();
-    expect(mayBeOpenedItems(256, {})).toBe(true);
-    expect(mayBeOpenedItems(257, {})).toBe(false);
-    expect(mayBeOpenedItems(1, { reserveBytes: async () => undefined })).toBe(false);
-    expect(openedItems(refs.slice(0, 256), none, {})?.length).toBe(256);
-    expect(openedItems(refs.slice(0, 257), none, {})).toBeUndefined();
-    expect(openedItems([], none, {})).toEqual([]);
+    expect(mayBeOpenedItems(256, plainResults)).toBe(true);
+    expect(mayBeOpenedItems(257, plainResults)).toBe(false);
+    expect(mayBeOpenedItems(1, { ...plainResults, reserveBytes: async () => undefined })).toBe(false);
+    expect(openedItems(refs.slice(0, 256), none, plainResults)?.length).toBe(256);
+    expect(openedItems(refs.slice(0, 257), none, plainResults)).toBeUndefined();
+    expect(openedItems([], none, plainResults)).toEqual([]);
     const large = openIndex(record, createMemoryStore(), systemClock);
     await large.inner.log.begin();
     const items = Array.from({ length: 64 }, (_, i) => ({
@@ -255,9 +261,9 @@ describe("items at once", () => {
     await large.index.upsert([...items, { id: "64", vector: [1, 1], contents: "" }]);
     const stored = await refsOf(large, [...Array(65).keys()]);
     const contents = new Set<Field>(["contents"]);
-    await readItems(stored, contents, {});
-    expect(openedItems(stored.slice(0, 64), contents, {})?.length).toBe(64);
-    expect(openedItems(stored, contents, {})).toBeUndefined();
+    await readItems(stored, contents, plainResults);
+    expect(openedItems(stored.slice(0, 64), contents, plainResults)?.length).toBe(64);
+    expect(openedItems(stored, contents, plainResults)).toBeUndefined();
     await large.close();
   });
 });

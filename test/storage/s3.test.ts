@@ -1,4 +1,4 @@
-/** S3 on a real server. What happens where networks and lesser services fail is in object-store.test.ts. */
+/** S3 on a real server. What happens where networks and lesser services fail is in object-store.slow.test.ts. */
 
 import { execFile, execFileSync } from "node:child_process";
 import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
@@ -126,7 +126,7 @@ describe.skipIf(server === null)("s3", () => {
     await run({ ...found, AWS_SESSION_TOKEN: "a-session-token" });
     expect([...seen]).toContain("a-session-token");
     expect(await run({})).toBe(
-      "s3 storage: read a failed with CredentialsProviderError (no credentials were given or found)",
+      "s3 storage: read a failed with CredentialsProviderError (no credentials are configured)",
     );
     await proxy.stop();
   });

@@ -1,10 +1,10 @@
 /** Where the sealed blocks of segments lie: what an attacker can only guess, since it is in footers that the key opens. */
 
 import { openFolder } from "../../src/commit/index-folder.js";
-import type { Manifest } from "../../src/commit/manifest.js";
-import { folderPrefix, manifestPrefix, recordPrefix } from "../../src/commit/object-names.js";
+import { folderPrefix, manifestPrefix, numberOf, recordPrefix } from "../../src/commit/object-names.js";
+import { openManifest } from "../../src/commit/stored-manifest.js";
 import { parseIndexKey } from "../../src/crypto/keys.js";
-import { ObjectOpener, openObject } from "../../src/crypto/sealed-object.js";
+import { ObjectOpener } from "../../src/crypto/sealed-object.js";
 import { openRecord } from "../../src/encrypted-index/index-record.js";
 import type { Block } from "../../src/segment/block.js";
 import { decodeFooter } from "../../src/segment/footer.js";
@@ -31,8 +31,7 @@ export async function sealedBlocks(
   const folder = openFolder(store, indexName);
   const [name] = await folder.list(manifestPrefix(indexId), { limit: 1 });
   const sealed = (await folder.read(name, whole)) as Uint8Array;
-  const plaintext = openObject(keys.data, { kind: "manifest", indexId, name }, sealed);
-  const { segments } = JSON.parse(Buffer.from(plaintext.subarray(64)).toString()) as Manifest;
+  const { segments } = openManifest(keys, indexId, numberOf(name), sealed).manifest;
   const found = new Map<string, readonly SealedBlock[]>();
   for (const ref of segments) {
     const bytes = (await folder.read(ref.name, whole)) as Uint8Array;

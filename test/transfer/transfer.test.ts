@@ -57,7 +57,7 @@ describe.each(Object.keys(clients))("%s", (where) => {
         lines: 3,
       });
       const raw = async (index: VectorIndex) =>
-        (await index.listItems({ rawMetadata: true })).items.map((item) => ({
+        (await index.listItems()).items.map((item) => ({
           ...item,
           vector: Buffer.from((item.vector as Float32Array).buffer).toString("hex"),
         }));

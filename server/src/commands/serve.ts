@@ -2,7 +2,7 @@
 
 import { checkLocations, createClient, openLocation, type StorageLocation } from "sealdex/core";
 import { createApp } from "../app.js";
-import { Certificates } from "../certificates.js";
+import { expiryOf, readCertificates } from "../certificates.js";
 import { AuditLog } from "../audit/audit-log.js";
 import { openLog } from "../log-output.js";
 import { measureCache } from "../measure-cache.js";
@@ -57,10 +57,10 @@ async function serveHere(settings: Settings, version: string, worker: Worker | u
     ...(anchorStore && { anchorLocation: anchorStore }),
   });
   measureCache(metrics, client);
-  const certificates = tls && new Certificates(tls);
+  const certificates = tls && readCertificates(tls);
   if (certificates !== undefined) {
     const help = "When the TLS certificate of the service expires, in seconds since 1970.";
-    metrics.gauge("sealdex_certificate_expiry_seconds", help, () => certificates.expiresAt(), "min");
+    metrics.gauge("sealdex_certificate_expiry_seconds", help, () => expiryOf(certificates), "min");
   }
   // A location that cannot hold indexes is found out now, not by the first request.
   await checkLocations(client);

@@ -1,7 +1,7 @@
 /** `POST /v1/vectors/query_metadata`: which items match, without vectors. `GET /v1/embedding-models`. */
 
 import type { FastifyReply } from "fastify";
-import { decodeAddress, decodeMetadataQuery, idRowTexts } from "sealdex/wire";
+import { decodeAddress, decodeMetadataQuery, idRowTexts, served } from "sealdex/wire";
 import type { Server } from "../http-server.js";
 import type { OpenIndexes } from "../open-indexes.js";
 import { idsInOrder } from "../order-by.js";
@@ -22,10 +22,11 @@ export function addMetadataRoutes(app: Server, { indexes, bodyLimit, reading, mo
     const { orderBy, limit, ...which } = decodeMetadataQuery(body);
     return indexes.use(decodeAddress(body), async (index) => {
       const limits = reading(reply);
+      const { signal } = limits;
       const ids =
         orderBy === undefined
-          ? await index.listIds({ ...which, limit, ...limits })
-          : await idsInOrder(index, { ...which, orderBy, include: [], ...limits }, limit);
+          ? await served(index).listIds({ ...which, limit, signal }, limits)
+          : await idsInOrder(served(index), { ...which, orderBy, include: [], signal }, limits, limit);
       return sendJson(reply, idRowTexts(ids));
     });
   });

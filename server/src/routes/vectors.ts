@@ -21,6 +21,7 @@ import {
   itemTexts,
   matchTexts,
   pageTexts,
+  served,
   topKMax,
   yieldIfDue,
 } from "sealdex/wire";
@@ -46,33 +47,28 @@ export function addVectorRoutes(app: Server, { indexes, limits, reading }: Servi
   const bodyLimit = limits.queryBytesMax;
 
   app.post("/v1/vectors/query", { schema: schemas.query, bodyLimit }, ({ body }, reply) => {
-    const options = { ...reading(reply), rawMetadata: true };
+    const results = reading(reply);
+    const { signal } = results;
     const ordered = decodeOrderedQuery(body);
     if (ordered !== undefined) {
       return indexes.use(decodeAddress(body), async (index) =>
-        sendJson(reply, pageTexts(await index.query({ ...ordered, ...options }))),
+        sendJson(reply, pageTexts(await served(index).listItems({ ...ordered, signal }, results))),
       );
     }
     const query = decodeQuery(body);
     return indexes.use(decodeAddress(body), async (index) => {
       const topK = await achievable(query.topK, index);
-      if (query.queryText !== undefined) {
-        return sendJson(reply, matchTexts(await index.query({ ...query, ...options, topK })));
-      }
-      const matches =
-        query.queryVectors === undefined
-          ? await index.query({ ...query, ...options, topK })
-          : await index.query({ ...query, ...options, topK });
-      return sendJson(reply, matchTexts(matches));
+      return sendJson(reply, matchTexts(await served(index).query({ ...query, topK, signal }, results)));
     });
   });
 
   app.post("/v1/vectors/query_binary", { schema: queryBinary, bodyLimit }, async ({ body }, reply) => {
     const queryVectors = await decodeBinaryVectors(body.batch, yieldIfDue);
-    const query = { ...decodeQueryOptions(body), queryVectors, ...reading(reply), rawMetadata: true };
+    const results = reading(reply);
+    const query = { ...decodeQueryOptions(body), queryVectors, signal: results.signal };
     return indexes.use(decodeAddress(body), async (index) => {
       const topK = await achievable(query.topK, index);
-      return sendJson(reply, matchTexts(await index.query({ ...query, topK })));
+      return sendJson(reply, matchTexts(await served(index).query({ ...query, topK }, results)));
     });
   });
 
@@ -119,9 +115,9 @@ export function addVectorRoutes(app: Server, { indexes, limits, reading }: Servi
   app.post("/v1/vectors/get", { schema: listing.getItems, bodyLimit }, ({ body }, reply) =>
     indexes.use(decodeAddress(body), async (index) => {
       const include = body.include ?? undefined;
-      const options = { include, ...decodeNamespace(body), ...reading(reply), rawMetadata: true };
-      const items = await index.get(body.ids, options);
-      return sendJson(reply, itemTexts(items));
+      const results = reading(reply);
+      const options = { include, ...decodeNamespace(body), signal: results.signal };
+      return sendJson(reply, itemTexts(await served(index).get(body.ids, options, results)));
     }),
   );
 
@@ -141,16 +137,24 @@ export function addVectorRoutes(app: Server, { indexes, limits, reading }: Servi
 
   app.post("/v1/vectors/list_ids", { schema: listing.listIds, bodyLimit }, ({ body }, reply) => {
     const options = decodeListIds(body);
-    return indexes.use(decodeAddress(body), async (index) =>
-      sendJson(reply, idTexts(await index.listIds({ ...options, ...reading(reply) }))),
-    );
+    return indexes.use(decodeAddress(body), async (index) => {
+      const results = reading(reply);
+      return sendJson(
+        reply,
+        idTexts(await served(index).listIds({ ...options, signal: results.signal }, results)),
+      );
+    });
   });
 
   app.post("/v1/vectors/list", { schema: listing.listItems, bodyLimit }, ({ body }, reply) => {
-    const options = { ...decodeListItems(body), rawMetadata: true };
-    return indexes.use(decodeAddress(body), async (index) =>
-      sendJson(reply, pageTexts(await index.listItems({ ...options, ...reading(reply) }))),
-    );
+    const options = decodeListItems(body);
+    return indexes.use(decodeAddress(body), async (index) => {
+      const results = reading(reply);
+      return sendJson(
+        reply,
+        pageTexts(await served(index).listItems({ ...options, signal: results.signal }, results)),
+      );
+    });
   });
 
   app.post("/v1/vectors/num_vectors", { schema: schemas.countItems, bodyLimit }, ({ body }, reply) => {

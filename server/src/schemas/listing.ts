@@ -12,6 +12,7 @@ import {
   namespace,
   vector,
 } from "../schemas.js";
+import { orderBy } from "./order.js";
 import { limitedItems, oneOf, optional, post } from "./shapes.js";
 
 const storedItem = Type.Object({
@@ -37,7 +38,7 @@ export const getItems = post(
 
 export const listItems = post(
   "vectors",
-  "A page of items in the order of their ids. All pages show the index as it was for the first one.",
+  "A page of items in the order of their ids, or of `order_by`. All pages show the index as it was for the first one.",
   Type.Object({
     results: Type.Array(storedItem),
     cursor: Type.Optional(Type.String({ description: "For the next page. Absent after the last one." })),
@@ -57,6 +58,7 @@ export const listItems = post(
       "Of the page before. 404 if the state that it shows was replaced 15 minutes ago or more and is not stored any more.",
     ),
     after,
+    order_by: orderBy,
   },
 );
 
