@@ -9,8 +9,8 @@ import { exactNeighbours, neighbours } from "./exact.mjs";
 export { neighbours };
 
 /**
- * `synthetic-N`: N x 384 seeded vectors in clusters of uneven size, as text embeddings lie. `mnist` and `text`: read from the
- * folder that SEALDEX_BENCH_DATA names, where present.
+ * `synthetic-N`: N x 384 seeded vectors in clusters of uneven size. `sentences` (embeddings by MiniLM, with queries of another kind
+ * than the rows), `mnist` and `text`: read from the folder that SEALDEX_BENCH_DATA names, if present.
  */
 export function loadDataset(name) {
   const folder = process.env.SEALDEX_BENCH_DATA;
@@ -18,14 +18,19 @@ export function loadDataset(name) {
   if (folder === undefined) throw new Error(`${name}: set SEALDEX_BENCH_DATA to the folder that holds it`);
   if (name === "mnist") return mnist(join(folder, "mnist-784"));
   if (name === "text") return text(join(folder, "ir-lsa256"));
-  throw new Error(`unknown data set ${name}: expected synthetic-N, mnist or text`);
+  if (name === "sentences") return sentences(join(folder, "summaries-minilm-384"));
+  throw new Error(`unknown data set ${name}: expected synthetic-N, sentences, mnist or text`);
 }
 
 /** Names of the data sets that can be loaded here, by default. */
 export function availableDatasets() {
   const folder = process.env.SEALDEX_BENCH_DATA;
   const present = (path) => folder !== undefined && existsSync(join(folder, path));
-  const real = [present("mnist-784") && "mnist", present("ir-lsa256") && "text"];
+  const real = [
+    present("summaries-minilm-384") && "sentences",
+    present("ir-lsa256") && "text",
+    present("mnist-784") && "mnist",
+  ];
   return [...real.filter(Boolean), "synthetic-10000", "synthetic-100000"];
 }
 
@@ -46,6 +51,22 @@ function text(folder) {
   const floats = (name) => view(readFileSync(join(folder, name)), Float32Array);
   const data = { dimension: 256, metric: "cosine", base: floats("docs.f32"), queries: floats("queries.f32") };
   return withTruth(data, join(folder, "gt100.i32"), 100);
+}
+
+function sentences(folder) {
+  const read = (name) => float16(readFileSync(join(folder, name)));
+  const data = { dimension: 384, metric: "cosine", base: read("base.f16"), queries: read("queries.f16") };
+  return withTruth(data, join(folder, "gt100.i32"), 100);
+}
+
+/** Float16Array is there from Node.js 24 on. */
+function float16(bytes) {
+  return Float32Array.from(view(bytes, Uint16Array), (bits) => {
+    const exponent = (bits >> 10) & 31;
+    const fraction = (bits & 1023) / 1024;
+    const size = exponent === 0 ? fraction * 2 ** -14 : (1 + fraction) * 2 ** (exponent - 15);
+    return bits >> 15 ? -size : size;
+  });
 }
 
 function withTruth(data, file, kept) {

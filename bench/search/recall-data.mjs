@@ -15,6 +15,7 @@ export function recallDatasets() {
   const folder = process.env.SEALDEX_BENCH_DATA;
   const present = (path) => folder !== undefined && existsSync(join(folder, path));
   const real = [
+    present("summaries-minilm-384") && "sentences",
     present("mnist-784") && "mnist",
     present("ir-lsa256") && "text",
     present("clip-met-1500x512") && "clip",

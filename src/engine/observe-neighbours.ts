@@ -6,7 +6,6 @@ import { allocate, doublesAt, floatsAt, free } from "./kernels/memory.js";
 import type { Clusters, OnCompared, Rows } from "./kmeans.js";
 import { squareToCentroid } from "./metric.js";
 import { FarQueries, type Query } from "./far-queries.js";
-import { aroundTimes, type CodedRows, marginsOf, type MeasuredQuery } from "./margins.js";
 import { copyReach, hasCopyAmong, removeCopies } from "./near-copies.js";
 import { distanceRatio } from "./probe-limits.js";
 import { forEachDepth } from "./observed-depths.js";
@@ -54,7 +53,6 @@ interface Observing {
   readonly ratios: number[];
   readonly cosines: number[];
   readonly farCosines: number[];
-  readonly margins: number[];
   /** Of each neighbour: its row, and which of the queries it is one of. */
   readonly rows: number[];
   readonly heldOut: number[];
@@ -111,7 +109,6 @@ export function* observeNeighbours(
     ratios: [],
     cosines: [],
     farCosines: [],
-    margins: [],
     rows: [],
     heldOut: [],
   }));
@@ -150,7 +147,6 @@ export function* observeNeighbours(
       const list = lists[row];
       residuals[row] = squareToCentroid(lengths?.[list], squaresOf[row - seen.length][list]);
     }
-    const coded = estimated === undefined ? { dimension, lengths, residuals } : undefined;
     const toRowsOf = (number: number, added?: Float32Array) => {
       // A copy: memory that threads share is slow to read number by number.
       const toRows = floatsAt(toRowsAt + 4 * (number % heldOutTogether) * n, n).slice();
@@ -188,8 +184,7 @@ export function* observeNeighbours(
         removeCopies(toRows, reach);
         const toLists = squaresOf[number];
         const own = { toLists, sorted: toLists.slice().sort() };
-        const query = { ...own, number: asked.length, square, toRows };
-        observeAmong(query, lists, coded, depths, observed);
+        observeAmong({ ...own, number: asked.length, toRows }, lists, depths, observed);
         if (asked.push(own) <= outlyingMax) outside.push(number);
         yield;
       }
@@ -253,7 +248,7 @@ function listsWithin(
   return lists / Math.max(1, asked.length);
 }
 
-/** Cosines and margins are those of first lists. */
+/** Cosines are those of first lists. */
 function* observeEither(
   observed: readonly Observing[],
   asked: readonly HeldOut[],
@@ -261,39 +256,34 @@ function* observeEither(
   seconds: Uint32Array,
 ): Work<ObservedNeighbours[]> {
   const either: ObservedNeighbours[] = [];
-  for (const { rows, heldOut: held, cosines, farCosines, margins } of observed) {
+  for (const { rows, heldOut: held, cosines, farCosines } of observed) {
     const nearer = rows.map((row, i) =>
       Math.min(asked[held[i]].toLists[lists[row]], asked[held[i]].toLists[seconds[row]]),
     );
     const ranks = nearer.map((square, i) => countBelow(asked[held[i]].sorted, square));
     const ratios = nearer.map((square, i) => distanceRatio(ranks[i], square, asked[held[i]].sorted[0]));
-    either.push({ ranks, ratios, cosines, farCosines, margins });
+    either.push({ ranks, ratios, cosines, farCosines });
     yield;
   }
   return either;
 }
 
-/** Adds what a held-out row shows as a query among rows like itself. `coded`: whose codes rule out rows before vectors are compared. */
+/** Adds what a held-out row shows as a query among rows like itself. */
 function observeAmong(
-  { number, sorted, ...query }: MeasuredQuery & HeldOut & { readonly number: number },
+  { number, sorted, toRows, toLists }: Query & HeldOut & { readonly number: number },
   lists: Uint32Array,
-  coded: CodedRows | undefined,
   depths: readonly number[],
   observed: readonly Observing[],
 ): void {
-  const { toRows, toLists } = query;
-  forEachDepth(toRows, depths, coded === undefined ? 1 : aroundTimes, (i, count, rows) => {
-    const listsOf = Array.from(rows, (row) => lists[row]);
-    const ranks = listsOf.map((list) => countBelow(sorted, toLists[list]));
-    const { margins, ...seen } = observed[i];
-    for (let n = 0; n < count; n++) {
-      seen.ranks.push(ranks[n]);
-      seen.ratios.push(distanceRatio(ranks[n], toLists[listsOf[n]], sorted[0]));
-      seen.rows.push(rows[n]);
-      seen.heldOut.push(number);
+  forEachDepth(toRows, depths, (i, rows) => {
+    for (const row of rows) {
+      const square = toLists[lists[row]];
+      const rank = countBelow(sorted, square);
+      observed[i].ranks.push(rank);
+      observed[i].ratios.push(distanceRatio(rank, square, sorted[0]));
+      observed[i].rows.push(row);
+      observed[i].heldOut.push(number);
     }
-    if (coded === undefined) return;
-    margins.push(...marginsOf({ rows, lists: listsOf, ranks }, count, query, coded));
   });
 }
 
@@ -321,10 +311,10 @@ function observeOutlying(
   depths: readonly number[],
   cosines: readonly number[][],
 ): void {
-  forEachDepth(toRows, depths, 1, (i, count, rows) => {
-    const reach = toRows[rows[count - 1]];
-    for (let n = 0; n < count; n++) {
-      const list = lists[rows[n]];
+  forEachDepth(toRows, depths, (i, rows) => {
+    const reach = toRows[rows[rows.length - 1]];
+    for (const row of rows) {
+      const list = lists[row];
       const square = squareToCentroid(lengths?.[list], toLists[list]);
       cosines[i].push(cosineNeeded(square, spreads[list], reach));
     }

@@ -17,22 +17,17 @@ export function observedDepths(n: number): number[] {
   return depths;
 }
 
-/**
- * Calls `visit` for each depth that has a neighbour, with the positions of the nearest rows: neighbours down to there, which are the first `count`, and
- * others, `times` as many in all.
- */
+/** Calls `visit` for each depth that has a neighbour, with the positions of neighbours down to there, nearest first. */
 export function forEachDepth(
   toRows: Float32Array,
   depths: readonly number[],
-  times: number,
-  visit: (i: number, count: number, rows: Uint32Array) => void,
+  visit: (i: number, rows: Uint32Array) => void,
 ): void {
-  const few = nearestPositions(toRows, 1, times * observedMax);
+  const few = nearestPositions(toRows, 1, observedMax);
   depths.forEach((depth, i) => {
     const stride = Math.ceil(depth / observedMax);
     const count = Math.round(depth / stride);
-    const around = times * count;
-    const rows = stride === 1 ? few.subarray(0, around) : nearestPositions(toRows, stride, around);
-    if (rows.length > 0) visit(i, Math.min(count, rows.length), rows);
+    const rows = stride === 1 ? few.subarray(0, count) : nearestPositions(toRows, stride, count);
+    if (rows.length > 0) visit(i, rows);
   });
 }

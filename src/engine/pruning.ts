@@ -6,19 +6,20 @@
  */
 
 /**
- * By the smallest epsilon a neighbour without margin is lost one time in eighteen, which bounds what queries lose that are unlike the rows; by the
+ * By the smallest epsilon a neighbour that is no nearer than the reach of a search is lost one time in twenty-eight, which bounds what queries lose that are unlike the rows; by the
  * largest, three times in a thousand.
  */
-const epsilonMin = 1.6;
+const epsilonMin = 1.8;
 const epsilonMax = 2.75;
 
 /**
- * The epsilon of a search whose lists lose this share of the neighbours. Where few are lost, neighbours without margins are lost about
- * five times as often by their codes, but most have margins. Measured: codes then lose about as much as lists where that saves many vectors, and little
- * elsewhere.
+ * The epsilon of a search whose lists lose this share of the neighbours down to a depth. By 0.55 - 0.49 ln(loss), which is near the quantile of a normal
+ * distribution, codes lose half as many. That is for the nearest neighbour, which is never far within the reach of a search; of deeper ones most
+ * are, so that codes lose about as much by 1.2 less.
  */
-export function epsilonFor(loss: number): number {
-  return Math.min(epsilonMax, Math.max(epsilonMin, -0.65 - 0.49 * Math.log(loss)));
+export function epsilonFor(loss: number, depth: number): number {
+  const least = depth === 1 ? 0.55 : -0.65;
+  return Math.min(epsilonMax, Math.max(epsilonMin, least - 0.49 * Math.log(loss)));
 }
 
 /** How far codes may be off if a query lies outside of what its filter accepts, by the cosine that a list's rows need (see `cosineNeeded`). */
@@ -67,17 +68,4 @@ export function uniformPruning(epsilon: number): OutlyingPruning {
 export function outlyingEpsilonAt(needed: number, { epsilon, usual, fall }: OutlyingPruning): number {
   // If no cosine was observed, or rows of a list are equal, cosines may be infinite.
   return fall > 0 ? epsilon - fall * Math.max(0, needed - usual) : epsilon;
-}
-
-/** How probable it is that a code loses a neighbour of this margin. */
-export function lostByCode(margin: number, epsilon: number): number {
-  return normalTail(margin + epsilon);
-}
-
-/** How probable it is that a normal error is more than x >= 0 standard deviations (Abramowitz and Stegun 1964, 26.2.17). */
-function normalTail(x: number): number {
-  if (x === Infinity) return 0;
-  const t = 1 / (1 + 0.2316419 * x);
-  const series = 0.31938153 + t * (-0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429)));
-  return (Math.exp((-x * x) / 2) / Math.sqrt(2 * Math.PI)) * t * series;
 }

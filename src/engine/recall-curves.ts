@@ -7,7 +7,7 @@
  * also a query far from all rows that a filter accepts (see `cosineNeeded`).
  */
 
-import { epsilonFor, lostByCode } from "./pruning.js";
+import { epsilonFor } from "./pruning.js";
 import type { Work } from "./work.js";
 
 /** What a search scans. */
@@ -28,7 +28,7 @@ export type Reach = Omit<ScanLimits, "cosine">;
 export interface RecallCurves {
   /** Ascending, in rows of the index. */
   readonly depths: Float32Array;
-  /** Layout (depths, limits, 5): recall of queries, probes, ratio, cosine, epsilon. First the limits of automatic probing, then others by ascending recall. */
+  /** Layout (depths, losses, 5): recall of queries, probes, ratio, cosine, epsilon, by ascending recall. */
   readonly values: Float32Array;
 }
 
@@ -39,36 +39,25 @@ export interface ObservedNeighbours {
   /** The cosine that each neighbour needed of a query whose surroundings a filter removes, and of one that is far from all rows. */
   readonly cosines: readonly number[];
   readonly farCosines: readonly number[];
-  /** See margins.ts. Empty if codes rule out nothing. */
-  readonly margins: readonly number[];
 }
 
 /** Shares of neighbours lost for which limits are learned. */
 const losses = [0.3, 0.25, 0.2, 0.15, 0.1, 0.075, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005];
-/** The loss of automatic probing, which promises a recall of 0.95: less, since what is measured is a sample, and queries may be unlike it. */
-const automaticLoss = 0.035;
 /**
- * What queries are taken to lose, per loss of held-out rows, which are a sample, and besides: some queries are unlike the rows. Rows of the index that are
- * not in the sample are lost more often, since centroids are means of the sample's.
+ * What queries are taken to lose, per loss of held-out rows and besides. Held-out rows are few, rows outside of the sample are lost more often than
+ * those whose means centroids are, and some queries are unlike all rows.
  */
-const queryLoss = { perRow: 1.12, perRowBeyondSample: 0.2, besides: 0.003 };
+const queryLoss = { perRow: 1.2, besides: 0.003 };
 /**
- * What queries lose per loss of drawn vectors, which are what a training of codes measures with. Measured on vectors of 64 components in few
- * directions, the least favourable of the data sets: 1.24 to 1.3.
+ * The declared recall whose limits automatic probing has, which promises .95, and the fewest neighbours by which it is learned: it is for queries of any kind,
+ * and more neighbours are found farther away, as those of queries that are not quite like the rows are.
  */
-const drawnLoss = 1.3;
-/** The same for one neighbour, of which held-out rows show one each: so few say less. */
-const nearestLoss = 1.2;
-/**
- * The fewest neighbours, in the sample, by which automatic probing is learned: it is for queries of any kind, and more neighbours are found farther
- * away, as those of queries that are not quite like the rows are.
- */
-const automaticDepth = 10;
+export const automatic = { recall: 0.965, depth: 10 };
 const width = 5;
 const probesAt = 1;
 const cosineAt = 3;
-/** Values of a depth: the limits of automatic probing, then those for each loss. */
-export const stepLength = width * (1 + losses.length);
+/** Values of a depth. */
+export const stepLength = width * losses.length;
 /**
  * Of the neighbours that are lost: most by the distance ratio, which suits each query; few by the number of probes, which bounds the time of
  * the worst ones.
@@ -77,39 +66,19 @@ const lostByProbes = 0.1;
 const lostByRatio = 0.9;
 /** Of the neighbours that queries far from all rows lose: few of those are observed, and none of them is like another data set's. */
 const lostFar = 0.25;
-/** Limits leap from one depth to the next if the deeper one needs so many times as many lists, and these besides, for a loss of this or more. */
-const leapTimes = 1.5;
-const leapLists = 2;
-const leapLoss = 0.01;
-/** Times that the interval is halved in which the loss of automatic probing lies. */
-const automaticHalvings = 8;
 
-/**
- * Per depth, in rows of a sample, what was observed: one observation for each depth. A row of the sample stands for `weight` rows of
- * the index. `areDrawn`: rows are random vectors that may have had the codes that the index keeps.
- */
+/** Limits leap from one depth to the next if the deeper one needs so many times as many lists, and these besides, for a loss of this or more. */
+const leap = { times: 1.5, lists: 2, loss: 0.01 };
+
+/** Per depth, in rows of a sample, what was observed: one observation for each depth. A row of the sample stands for `weight` rows of the index. */
 export function* learnRecallCurves(
   depths: readonly number[],
   observed: readonly ObservedNeighbours[],
   weight: number,
-  areDrawn = false,
 ): Work<RecallCurves> {
-  const beyondSample = queryLoss.perRowBeyondSample * (1 - 1 / weight);
-  const lossPerRow = (queryLoss.perRow + beyondSample) * (areDrawn ? drawnLoss : 1);
-  const byDepth: LimitsOf[] = [];
-  for (const [i, each] of observed.entries()) {
-    byDepth.push(limitsBy(each, depths[i] === 1 ? nearestLoss * lossPerRow : lossPerRow));
-    yield;
-  }
-  const automaticFrom = Math.max(
-    0,
-    depths.findLastIndex((depth) => depth <= automaticDepth),
-  );
   const steps: number[][] = [];
-  for (const [i, limitsOf] of byDepth.entries()) {
-    const automatic = automaticLimits(byDepth[Math.max(i, automaticFrom)]);
-    automatic[cosineAt] = limitsOf(automaticLoss, Infinity)[cosineAt];
-    steps.push([...automatic, ...losses.flatMap((loss) => limitsOf(loss))]);
+  for (const [i, each] of observed.entries()) {
+    steps.push(limitsBy(each, depths[i]));
     yield;
   }
   const scaled = depths.map((depth) => depth * weight);
@@ -140,54 +109,26 @@ function areLimits([recall, probes, ratio, cosine, epsilon]: Float32Array, nList
   );
 }
 
-/** The recall and the limits of a loss by lists. */
-type LimitsOf = (
-  loss: number,
-  epsilon?: number,
-) => [recall: number, probes: number, ratio: number, cosine: number, epsilon: number];
-
-/** Finds limits that lose shares of some neighbours. */
-function limitsBy(
-  { ranks, ratios, cosines, farCosines, margins }: ObservedNeighbours,
-  lossPerRow: number,
-): LimitsOf {
+/** The limits for each loss. */
+function limitsBy({ ranks, ratios, cosines, farCosines }: ObservedNeighbours, depth: number): number[] {
   const [sortedRanks, sortedRatios, sortedCosines, sortedFar] = [ranks, ratios, cosines, farCosines].map(
     (values) => Float64Array.from(values).sort(),
   );
-  return (loss, epsilon = epsilonFor(loss)) => {
+  return losses.flatMap((loss) => {
+    const epsilon = epsilonFor(loss, depth);
     // A single row has no neighbours.
     if (ranks.length === 0) return [1, 1, Infinity, Infinity, epsilon];
     const probes = keeping(sortedRanks, 1 - lostByProbes * loss) + 1;
     const ratio = keeping(sortedRatios, 1 - lostByRatio * loss);
-    let missed = 0;
-    let ruledOut = 0;
-    for (let i = 0; i < ranks.length; i++) {
-      if (ranks[i] >= probes || ratios[i] > ratio) missed++;
-      else if (margins.length > 0) ruledOut += lostByCode(margins[i], epsilon);
-    }
-    const lost = (lossPerRow * missed + ruledOut) / ranks.length + queryLoss.besides;
-    // An outlying query has an epsilon of its own, so its lists may lose what codes do here.
-    const lostOutlying = loss + ruledOut / (lossPerRow * ranks.length);
+    const missed = ranks.filter((rank, i) => rank >= probes || ratios[i] > ratio).length;
+    const lost = (queryLoss.perRow * missed) / ranks.length + queryLoss.besides;
     // A single list cannot be outlying.
     const cosine =
       cosines.length === 0
         ? Infinity
-        : Math.max(keeping(sortedCosines, 1 - lostOutlying), keeping(sortedFar, 1 - lostFar * lostOutlying));
+        : Math.max(keeping(sortedCosines, 1 - loss), keeping(sortedFar, 1 - lostFar * loss));
     return [1 - lost, probes, ratio, cosine, epsilon];
-  };
-}
-
-/** The limits with which lists and codes lose, together, what lists alone lose at `automaticLoss`. */
-function automaticLimits(limitsOf: LimitsOf): ReturnType<LimitsOf> {
-  const [wanted] = limitsOf(automaticLoss, Infinity);
-  let [least, most] = [losses[losses.length - 1], automaticLoss];
-  if (limitsOf(most)[0] >= wanted) return limitsOf(most);
-  for (let halving = 0; halving < automaticHalvings; halving++) {
-    const middle = Math.sqrt(least * most);
-    if (limitsOf(middle)[0] >= wanted) least = middle;
-    else most = middle;
-  }
-  return limitsOf(least);
+  });
 }
 
 /**
@@ -208,10 +149,14 @@ function keeping(sorted: Float64Array, share: number): number {
 }
 
 /**
- * The limits for a depth. `recall` 0.8 to 0.9999, or undefined for automatic probing, which is promised 0.95. Between measured depths and
- * recalls limits are interpolated; beyond them, the nearest apply.
+ * The limits for a depth. `recall`: 0.8 to 0.9999, or undefined for automatic probing. Between measured depths and recalls limits are
+ * interpolated; beyond them, the nearest apply.
  */
 export function limitsFor(curves: RecallCurves, depth: number, recall: number | undefined): ScanLimits {
+  if (recall === undefined) {
+    const { cosine } = limitsFor(curves, depth, automatic.recall);
+    return { ...limitsFor(curves, Math.max(automatic.depth, depth), automatic.recall), cosine };
+  }
   const { depths } = curves;
   const last = depths.length - 1;
   let above = 0;
@@ -231,13 +176,13 @@ export function limitsFor(curves: RecallCurves, depth: number, recall: number | 
 /** Whether limits leap at a depth from those of the depth before, for any loss but the smallest, which few neighbours decide. */
 function leaps({ values }: RecallCurves, step: number): boolean {
   return losses.some((loss, i) => {
-    const at = stepLength * step + width * (1 + i) + probesAt;
-    return loss >= leapLoss && values[at] > leapTimes * values[at - stepLength] + leapLists;
+    const at = stepLength * step + width * i + probesAt;
+    return loss >= leap.loss && values[at] > leap.times * values[at - stepLength] + leap.lists;
   });
 }
 
 /** The limits for a measured depth. */
-function limitsAt({ values }: RecallCurves, step: number, recall: number | undefined): ScanLimits {
+function limitsAt({ values }: RecallCurves, step: number, recall: number): ScanLimits {
   const first = stepLength * step;
   const measured = (row: number) => values[first + width * row];
   const at = (row: number): ScanLimits => {
@@ -245,10 +190,9 @@ function limitsAt({ values }: RecallCurves, step: number, recall: number | undef
     const [probes, ratio, cosine, epsilon] = values.subarray(from + 1, from + width);
     return { probes, ratio, cosine, epsilon };
   };
-  if (recall === undefined) return at(0);
-  let above = 1;
-  while (above < losses.length && measured(above) < recall) above++;
-  if (above === 1 || measured(above) <= recall) return at(above);
+  let above = 0;
+  while (above < losses.length - 1 && measured(above) < recall) above++;
+  if (above === 0 || measured(above) <= recall) return at(above);
   const part = (recall - measured(above - 1)) / (measured(above) - measured(above - 1));
   return between(at(above - 1), at(above), part);
 }

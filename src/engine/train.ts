@@ -159,7 +159,7 @@ interface Measuring {
  * `clusters` have no list of.
  */
 function* measureClusters(
-  { dimension, spills, rows: rowsInIndex, coding }: Sample,
+  { dimension, spills, rows: rowsInIndex }: Sample,
   rows: Rows,
   clusters: Clusters,
   { rotationSeed, random, onCompared, estimated, queries }: Measuring,
@@ -177,7 +177,7 @@ function* measureClusters(
   const { first, lists } = observed;
   const limitsAt = depths.findLastIndex((depth) => depth <= limitsDepth);
   const weight = Math.max(1, rowsInIndex / rows.n);
-  const curves = yield* learnRecallCurves(depths, first, weight, coding?.known !== undefined);
+  const curves = yield* learnRecallCurves(depths, first, weight);
   const listsFor = (of: RecallCurves) =>
     observed.listsWithin(limitsFor(of, limitsDepth * weight, decidingRecall));
   let spilledCurves: RecallCurves | undefined;

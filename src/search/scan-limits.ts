@@ -6,7 +6,13 @@ import { listCount, type Model } from "../engine/model.js";
 import { probeLimit } from "../engine/probe-limits.js";
 import { type OutlyingPruning, outlyingPruning, uniformPruning } from "../engine/pruning.js";
 import { epsilonByDefault } from "../engine/query-vector.js";
-import { limitsFor, type Reach, type RecallCurves, type ScanLimits } from "../engine/recall-curves.js";
+import {
+  automatic,
+  limitsFor,
+  type Reach,
+  type RecallCurves,
+  type ScanLimits,
+} from "../engine/recall-curves.js";
 import type { Rotation } from "../engine/rotation.js";
 
 /**
@@ -31,8 +37,6 @@ export interface Sought {
 
 /** The share of its loss that a search with a filter allows: how many rows around a query match, and so how deep it is, is an estimate. */
 const filteredLoss = 3 / 4;
-/** The recall by which automatic probing does that. */
-const automaticRecall = 0.96;
 
 /** How many times as far from the nearest list as rows of lists usually are, squared, a query is if it is far from all rows. */
 const farFromRows = 9;
@@ -92,7 +96,7 @@ export function limitsSince(curves: RecallCurves, sought: Sought, growth: number
 }
 
 function filteredLimits(curves: RecallCurves, depth: number, recall: number | undefined): ScanLimits {
-  const aimed = 1 - filteredLoss * (1 - (recall ?? automaticRecall));
+  const aimed = 1 - filteredLoss * (1 - (recall ?? automatic.recall));
   const [known, more] = [limitsFor(curves, depth, recall), limitsFor(curves, depth, aimed)];
   return { ...wider(known, more), cosine: Math.max(known.cosine, more.cosine) };
 }
