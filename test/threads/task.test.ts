@@ -12,11 +12,13 @@ function* waiting<T>(promise: Promise<T>, release?: (value: T) => void): Task<T>
 }
 
 test("a task that waits for nothing has its result at once", () => {
-  function* sum(): Task<number> {
+  function* sum(isSlow = false): Task<number> {
+    if (isSlow) yield;
     return 1 + 2;
   }
   expect(start(sum())).toBe(3);
   expect(resultNow(sum())).toBe(3);
+  expect(resultNow(sum(true))).toBeUndefined();
 });
 
 test("a task continues with the value of a promise, or with its rejection", async () => {
