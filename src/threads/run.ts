@@ -38,7 +38,7 @@ export function* waitFor<T>(promise: Promise<T>, release?: (value: T) => void): 
   const values: T[] = [];
   let isAbandoned = true;
   const settled = promise.then((value) => void values.push(value));
-  // If the task is abandoned, nobody awaits it: then its rejection must not count as unhandled.
+  // An abandoned task awaits it no longer: then its rejection must not count as unhandled.
   settled.catch(() => undefined);
   try {
     yield settled;
