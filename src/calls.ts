@@ -37,8 +37,9 @@ export class Calls {
   }
 
   /**
-   * Runs a call that only reads: it rejects as soon as the signal aborts, whatever `work` still does. Its result is there at once if `work`
-   * waits for nothing, and calls that wait for nothing have not held the event loop for long.
+   * Runs a read. It rejects as soon as the signal aborts; the result of `work` is then ignored. If
+   * `work` is synchronous, so is the result, unless synchronous calls have held the event loop for
+   * long: then `work` runs in the next turn.
    */
   look<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T>;
   look<T>(signal: AbortSignal | undefined, work: () => Promise<T> | T): Promise<T> | T;

@@ -37,8 +37,8 @@ export class ManifestLog {
   readonly #onCommit: (before: Manifest, committed: Manifest) => void;
 
   /**
-   * `history`: what is read must descend from its anchors, and what is committed is anchored. `onCommit`: called with each
-   * commit of this process and the manifest that it follows.
+   * `history`: manifests that are read must descend from its anchors, and commits are anchored.
+   * `onCommit`: called with each commit of this process and the manifest that it follows.
    */
   constructor(
     store: BlobStore,

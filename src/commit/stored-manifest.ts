@@ -1,6 +1,7 @@
 /**
- * Manifests as they are stored: sealed, signed JSON texts, in which segments have no more bytes than they need. docs/internals/format.md §5. A commit
- * writes all of its manifest, also of an index with thousands of namespaces.
+ * Stored manifests: sealed, signed JSON, with the members of segments in columns. Every commit writes
+ * the whole manifest, so an index with thousands of namespaces needs short ones.
+ * docs/internals/format.md §5.
  */
 
 import { createHash } from "node:crypto";
@@ -119,7 +120,7 @@ export function encodeManifest(manifest: Manifest): object {
   };
 }
 
-/** Of what segments have as `member`, the place of each in the list of these. */
+/** The distinct values of `member` in the order of segments, each with its place in the list. */
 function placesOf(segments: readonly SegmentRef[], member: "namespace" | "model"): Map<string, number> {
   const places = new Map<string, number>();
   for (const { [member]: value } of segments) {
@@ -133,7 +134,7 @@ function storedRef<T extends ObjectRef>({ header, ...ref }: T) {
   return { ...ref, name: shortName(ref.name), generation: generationOfRef({ header }), pin };
 }
 
-/** What a manifest may say: it names objects of its own index alone, and no number leads beyond what there is. */
+/** Checks that a manifest names objects of its own index only, and that all its numbers are in range. */
 function manifestCheck(indexId: Uint8Array, version: number, generation: number): Check<Manifest> {
   const check = storedCheck(indexId, version, generation);
   return (value) => {

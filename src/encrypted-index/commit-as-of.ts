@@ -12,7 +12,7 @@ import { retryWithReservation } from "./retry-with-reservation.js";
 
 /**
  * Commits what `prepare` makes of the newest snapshot, if the index still has the same items then; otherwise asks for it again.
- * What `prepare` stored for nothing is deleted.
+ * Objects that `prepare` stored in vain are deleted.
  */
 export async function commitAsOf(
   index: OpenIndex,

@@ -76,7 +76,7 @@ export function dueLargeOf(segments: readonly SegmentRef[], count: number): read
   return firstDue(segments, (group) => dueLargeSegments(group, count));
 }
 
-/** What is due in the first namespace in which something is. */
+/** The due segments of the first namespace that has some. */
 function firstDue(
   segments: readonly SegmentRef[],
   dueIn: (group: readonly SegmentRef[]) => readonly SegmentRef[],

@@ -49,7 +49,7 @@ export async function gc(index: OpenIndex, { graceMs, signal }: GcOptions = {}):
   return collectOld(index, graceMs, signal);
 }
 
-/** Compaction on demand: merges what there is, and deletes what is not needed any more. Throws as `compactAll`. */
+/** Compaction on demand: merges all segments, and deletes unused objects. Throws as `compactAll`. */
 export async function compactAndCollect(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
   await compactAll(index, signal);
   await gc(index, signal === undefined ? {} : { signal });

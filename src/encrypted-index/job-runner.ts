@@ -1,12 +1,12 @@
 /**
- * Runs what a client does in the background, for all of its indexes: no call waits for it or fails with it. Closing the client ends it
- * and waits for that; what is left undone, other processes find due.
+ * Runs the background work of a client, for all of its indexes. No call waits for it or fails with it.
+ * Closing the client aborts the work and waits until it has ended; other processes find it due.
  */
 
 import type { Clock } from "../commit/clock.js";
 import { SealdexError } from "../errors.js";
 
-/** What runs in the background. It stops at its next step if the signal aborts. */
+/** Background work. It stops at its next step if the signal aborts. */
 export type Work = (signal: AbortSignal) => Promise<unknown>;
 
 export class JobRunner {
@@ -50,7 +50,7 @@ export class JobRunner {
     return cancel;
   }
 
-  /** Gives up what waits, stops all work at its next step, and waits for that. */
+  /** Cancels all timers, aborts the running work, and waits until it has ended. */
   async close(): Promise<void> {
     this.#stopping.abort(new SealdexError("internal", "maintenance: the client was closed"));
     for (const cancel of this.#timers) cancel();

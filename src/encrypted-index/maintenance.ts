@@ -1,7 +1,8 @@
 /**
- * What commits of this process make due in one index, and when it runs. Jobs run in the background; those that rewrite much of the index
- * wait until its writes pause, so that a load in many writes is rewritten once, at its end. Only merges of small segments are left to
- * writes, which wait for them: see compact.ts.
+ * The jobs that commits of this process make due in one index, and the time at which each starts. They
+ * run in the background. A job that rewrites much of the index waits until its writes pause, so that a
+ * load in many writes is rewritten once, at its end. Writes themselves merge small segments: see
+ * compact.ts.
  */
 
 import type { Clock } from "../commit/clock.js";
@@ -11,7 +12,7 @@ import { isError } from "../value-kinds.js";
 import { dueLargeOf, dueSmallOf, fanIn } from "./due-segments.js";
 import type { JobRunner } from "./job-runner.js";
 
-/** Writes have paused if none was running for so long; a stream of writes that never pauses is waited for no longer than this. */
+/** Writes have paused if none ran for `pauseMs`. A heavy job waits for a pause at most `pauseMsMax`. */
 export const pauseMs = 1000;
 export const pauseMsMax = 30_000;
 
@@ -96,7 +97,7 @@ export class Maintenance {
     this.afterWrite();
   }
 
-  /** Starts what is due, or waits for a pause to start it. */
+  /** Starts the jobs that are due; heavy ones at the next pause of writes. */
   afterWrite(): void {
     this.#jobs ??= this.#jobsOf();
     const due = this.#jobs.filter((job) => job.isDue());
@@ -111,7 +112,7 @@ export class Maintenance {
     return this.#failures.get(name);
   }
 
-  /** A caller has done what the job does. */
+  /** A caller did the work of the job. */
   forgetFailure(name: Job["name"]): void {
     this.#failures.delete(name);
   }

@@ -94,7 +94,7 @@ export interface ClientResources extends Retention {
   readonly maxStalenessMs: number;
   /** See `EmbeddedClientOptions`. */
   readonly oblivious: boolean;
-  /** What commits may make due. */
+  /** The jobs that commits make due. */
   jobsOf(index: OpenIndex): readonly Job[];
   /** Called when a location is full. */
   makeRoom(index: OpenIndex): Promise<void>;

@@ -268,7 +268,7 @@ function* observeEither(
   return either;
 }
 
-/** Adds what a held-out row shows as a query among rows like itself. */
+/** Adds the lists of a held-out row's neighbours, as a query among similar rows. */
 function observeAmong(
   { number, sorted, toRows, toLists }: Query & HeldOut & { readonly number: number },
   lists: Uint32Array,

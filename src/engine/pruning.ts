@@ -1,21 +1,23 @@
 /**
- * What is lost because codes rule rows out. A code's estimate of a squared distance is off by an error that is about normal, of a known standard deviation
- * (RaBitQ: Gao and Long 2024, arXiv 2405.12497). A search compares the vectors of rows whose estimates, less epsilon deviations, are within its
- * reach, the distance of the farthest of the nearest rows so far. So it loses a neighbour if the estimate is off by epsilon
- * deviations and, besides, by the neighbour's margin: by how many deviations that is within reach.
+ * Pruning by codes. The error of a code's estimate of a squared distance is about normal, with a known
+ * standard deviation (RaBitQ: Gao and Long 2024, arXiv 2405.12497). A search compares the vectors of rows
+ * whose estimates, less epsilon deviations, are within its reach: the distance of the farthest of the
+ * nearest rows so far. So it loses a neighbour if the estimate is off by epsilon deviations, plus the
+ * number of deviations by which the neighbour is nearer than the reach.
  */
 
 /**
- * By the smallest epsilon a neighbour that is no nearer than the reach of a search is lost one time in twenty-eight, which bounds what queries lose that are unlike the rows; by the
- * largest, three times in a thousand.
+ * A neighbour as far away as the reach of its search is lost one time in 28 by the smallest epsilon, and
+ * three times in a thousand by the largest. The smallest bounds the loss of queries unlike the rows.
  */
 const epsilonMin = 1.8;
 const epsilonMax = 2.75;
 
 /**
- * The epsilon of a search whose lists lose this share of the neighbours down to a depth. By 0.55 - 0.49 ln(loss), which is near the quantile of a normal
- * distribution, codes lose half as many. That is for the nearest neighbour, which is never far within the reach of a search; of deeper ones most
- * are, so that codes lose about as much by 1.2 less.
+ * The epsilon of a search whose lists lose this share of the neighbours at a depth. The quantile of a
+ * normal distribution at half the loss is about 0.55 - 0.49 ln(loss): by it, codes rule out half as many
+ * neighbours as lists lose, if each is as far away as the reach of the search. That holds for the nearest
+ * neighbour. Most deeper ones are nearer than the reach, and an epsilon that is smaller by 1.2 suffices.
  */
 export function epsilonFor(loss: number, depth: number): number {
   const least = depth === 1 ? 0.55 : -0.65;

@@ -44,13 +44,15 @@ export interface ObservedNeighbours {
 /** Shares of neighbours lost for which limits are learned. */
 const losses = [0.3, 0.25, 0.2, 0.15, 0.1, 0.075, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005];
 /**
- * What queries are taken to lose, per loss of held-out rows and besides. Held-out rows are few, rows outside of the sample are lost more often than
- * those whose means centroids are, and some queries are unlike all rows.
+ * The loss that queries are expected to have: `perRow` times the loss of held-out rows, plus `besides`.
+ * Held-out rows are a sample; centroids are means of sampled rows, so other rows are lost more often; and
+ * some queries are unlike all rows.
  */
 const queryLoss = { perRow: 1.2, besides: 0.003 };
 /**
- * The declared recall whose limits automatic probing has, which promises .95, and the fewest neighbours by which it is learned: it is for queries of any kind,
- * and more neighbours are found farther away, as those of queries that are not quite like the rows are.
+ * Automatic probing promises .95. It has the limits of this declared recall, for at least this many
+ * neighbours: its queries may be unlike the rows, and so have their neighbours as far away as deeper
+ * neighbours of held-out rows are.
  */
 export const automatic = { recall: 0.965, depth: 10 };
 const width = 5;
@@ -67,10 +69,13 @@ const lostByRatio = 0.9;
 /** Of the neighbours that queries far from all rows lose: few of those are observed, and none of them is like another data set's. */
 const lostFar = 0.25;
 
-/** Limits leap from one depth to the next if the deeper one needs so many times as many lists, and these besides, for a loss of this or more. */
+/**
+ * Limits leap between two depths if, at a loss of `loss` or more, the deeper one needs more than `times`
+ * as many lists, plus `lists`.
+ */
 const leap = { times: 1.5, lists: 2, loss: 0.01 };
 
-/** Per depth, in rows of a sample, what was observed: one observation for each depth. A row of the sample stands for `weight` rows of the index. */
+/** `observed`: for each depth, in rows of a sample. A row of the sample stands for `weight` rows of the index. */
 export function* learnRecallCurves(
   depths: readonly number[],
   observed: readonly ObservedNeighbours[],

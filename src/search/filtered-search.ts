@@ -8,7 +8,15 @@ import { epsilonByDefault } from "../engine/query-vector.js";
 import { entryBytes } from "../segment/cache-group.js";
 import { amongShare, outlyingDepth, unlikeRows } from "./filtered-probes.js";
 import { distributionOf, listMatches, type Matches } from "./matches.js";
-import { isAutomatic, limitsSince, type Probing, pruningOf, scanLimits, wider } from "./scan-limits.js";
+import {
+  isAutomatic,
+  limitsSince,
+  type Probing,
+  pruningOf,
+  scanLimits,
+  type Sought,
+  wider,
+} from "./scan-limits.js";
 import type { Searcher } from "./searcher.js";
 import type { OpenSegment, Snapshot } from "./snapshot.js";
 
@@ -43,8 +51,8 @@ export function searchFiltered(
       const { probes } = scanLimits(scope.model, probing, scope.snapshot.growth);
       return search.within({ ...everyList, probes }, undefined);
     }
-    const found = searchNear(scope, among, search, topK, probing.effort.recall);
-    // What the index chose, lists or their number, must not cost rows that were asked for.
+    const found = searchNear(scope, among, search, { topK, recall: probing.effort.recall });
+    // Automatic limits must never return fewer than topK rows.
     const isShort = found !== undefined && found.candidates.length < topK && found.lists < matching.count;
     return isShort ? undefined : found;
   } finally {
@@ -61,13 +69,13 @@ function searchNear(
   scope: FilteredScope,
   among: ListSearch,
   search: MatchingSearch,
-  topK: number,
-  recall: number | undefined,
+  sought: Sought,
 ): ListsSearched | undefined {
   const { snapshot, model, matches } = scope;
+  const { topK, recall } = sought;
   const { growth } = snapshot;
   const { concentration } = distributionOf(snapshot, matches);
-  const around = search.shareAround(limitsSince(model.curves, { topK, recall }, growth), unlikeRows);
+  const around = search.shareAround(limitsSince(model.curves, sought, growth), unlikeRows);
   if (around < amongShare * concentration) {
     const wide = {
       topK: outlyingDepth(topK, { share: matches.share, concentration }),
@@ -75,7 +83,7 @@ function searchNear(
       isFiltered: true,
     };
     const { cosine } = limitsSince(model.curves, wide, growth);
-    return search.outlying(cosine, pruningOf(recall, cosine, among.quantizer.rotation));
+    return search.outlying(cosine, pruningOf(sought, cosine, among.quantizer.rotation));
   }
   const depth = topK / Math.min(around, concentration);
   const deep = { topK: depth, recall, isFiltered: depth > topK };

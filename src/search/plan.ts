@@ -15,6 +15,7 @@ import {
   type Probing,
   pruningOf,
   scanLimits,
+  type Sought,
 } from "./scan-limits.js";
 import type { SearchScope } from "./search-scope.js";
 import type { ListBlock } from "./snapshot.js";
@@ -69,11 +70,11 @@ export function plan(scope: TrainedScope, query: QueryVector, probing: Probing):
     const limit = isAutomatic(probing.effort) ? ratio : Infinity;
     const nearest = quantizer.probe(query, probes, { limit });
     return isAutomatic(probing.effort) && isFar(trained, nearest)
-      ? planOutlying(scope, query, probing.topK, probing.effort.recall)
+      ? planOutlying(scope, query, { topK: probing.topK, recall: probing.effort.recall })
       : splitByRatio(scope, nearest, ratio, epsilon);
   }
   if (isAutomatic(probing.effort))
-    return planFiltered(scope, matches, query, probing.topK, probing.effort.recall);
+    return planFiltered(scope, matches, query, { topK: probing.topK, recall: probing.effort.recall });
   const among = distributionOf(scope.snapshot, matches).matching;
   const { probes: count } = scanLimits(model, probing, scope.snapshot.growth);
   return splitByRatio(scope, quantizer.probe(query, count, { among }), Infinity);
@@ -84,14 +85,9 @@ function isFar({ model, quantizer }: Trained, { lists, distances }: Probes): boo
 }
 
 /** Automatic probing of a query that is far from all rows. */
-function planOutlying(
-  { trained, snapshot }: TrainedScope,
-  query: QueryVector,
-  topK: number,
-  recall: number | undefined,
-): Plan {
+function planOutlying({ trained, snapshot }: TrainedScope, query: QueryVector, sought: Sought): Plan {
   const { model, quantizer } = trained;
-  const { cosine } = limitsSince(model.curves, { topK, recall }, snapshot.growth);
+  const { cosine } = limitsSince(model.curves, sought, snapshot.growth);
   const probes = quantizer.probe(query, quantizer.nLists);
   const pruning = uniformPruning(epsilonByDefault);
   return { ...nothing, outlying: { probes, cosine, pruning }, pruned: true };
@@ -124,27 +120,21 @@ function splitByRatio(scope: TrainedScope, probes: Probes, ratio: number, epsilo
 }
 
 /** Automatic probing of a filtered query. */
-function planFiltered(
-  scope: TrainedScope,
-  matches: Matches,
-  query: QueryVector,
-  topK: number,
-  recall: number | undefined,
-): Plan {
+function planFiltered(scope: TrainedScope, matches: Matches, query: QueryVector, sought: Sought): Plan {
   const { snapshot, trained } = scope;
   const { model, quantizer } = trained;
   const { probes, ratio, epsilon, outlying } = probeMatching(quantizer, query, {
-    unfiltered: limitsSince(model.curves, { topK, recall }, snapshot.growth),
-    topK,
+    unfiltered: limitsSince(model.curves, sought, snapshot.growth),
+    topK: sought.topK,
     spreads: model.spreads,
     ...distributionOf(snapshot, matches),
     share: matches.share,
     limitsFor: (depth) =>
-      limitsSince(model.curves, { topK: depth, recall, isFiltered: depth > topK }, snapshot.growth),
+      limitsSince(model.curves, { ...sought, topK: depth, isFiltered: depth > sought.topK }, snapshot.growth),
     countsOf: (list) => listMatches(snapshot, matches, list),
   });
   if (outlying === undefined) return splitByRatio(scope, probes, ratio, epsilon);
-  const pruning = pruningOf(recall, outlying, quantizer.rotation);
+  const pruning = pruningOf(sought, outlying, quantizer.rotation);
   return { ...nothing, outlying: { probes, cosine: outlying, pruning }, pruned: true };
 }
 

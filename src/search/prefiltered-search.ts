@@ -57,7 +57,7 @@ interface OpenedRows {
   readonly segments: readonly OpenedMatches[];
   /** By which newer segments shadow them. */
   readonly tables: readonly OpenIdTable[];
-  /** Of what is pinned; what is not is valid until the next wait. */
+  /** Unpins the rows. Absent: they are not pinned, and valid until the next wait. */
   release?(): void;
 }
 

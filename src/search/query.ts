@@ -72,7 +72,7 @@ export function queryEach(
 
 const noRows: Found = { candidates: [], rows: [] };
 
-/** What `search` finds among the rows that match the filter; `nothing` if there are none, or none is asked for. */
+/** The result of `search` among the rows that match the filter; `nothing` if there are none, or `topK` is 0. */
 function* searchIn<T>(
   searcher: Searcher,
   snapshot: Snapshot,

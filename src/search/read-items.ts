@@ -137,7 +137,7 @@ export function* readSome(
     openedRows(refs.slice(start, end), include) ??
     (yield* waitFor(readRows(refs.slice(start, endOfGroup(refs, include, start)), include)));
   const bytes = rows.reduce((sum, row) => sum + bytesOf(row, include), 0);
-  if (reserveBytes !== undefined) yield Promise.resolve(reserveBytes(bytes));
+  if (reserveBytes !== undefined) yield* waitFor(Promise.resolve(reserveBytes(bytes)));
   const takesTime = rows.length > decodedRowsMax || bytes > decodedBytesMax;
   const together = include.has("contents") || include.has("metadata") ? largeTogether : smallTogether;
   const shown = shownFields(include, rawMetadata);

@@ -16,12 +16,12 @@ import {
 import type { Rotation } from "../engine/rotation.js";
 
 /**
- * How hard a query looks: for the exact answer, in a number of lists that have a match, or in as many as it takes for a recall; undefined: for
- * that of automatic probing.
+ * The effort of a query: the exact answer, a number of lists that have a match, or as many lists as a
+ * recall needs. An undefined recall is that of automatic probing.
  */
 export type Effort = "exact" | { readonly lists: number } | { readonly recall: number | undefined };
 
-/** What a query looks for. */
+/** The number of neighbours of a query, and its effort. */
 export interface Probing {
   readonly topK: number;
   readonly effort: Effort;
@@ -61,12 +61,12 @@ export function isAutomatic(effort: Effort): effort is { readonly recall: number
   return effort !== "exact" && "recall" in effort;
 }
 
-/** Whether every list is looked at. */
+/** Whether the query scans every list. */
 export function isWhole(effort: Effort, nLists: number): boolean {
   return effort === "exact" || (!isAutomatic(effort) && effort.lists >= nLists);
 }
 
-/** What a query scans of the lists if it has no filter: by the curves of training, unless it asks for a number of lists. */
+/** The limits of a query without a filter: by the recall curves, unless it asks for a number of lists. */
 export function scanLimits(model: Model, { topK, effort }: Probing, growth: number): Reach {
   if (effort === "exact" || isAutomatic(effort)) {
     const recall = effort === "exact" ? undefined : effort.recall;
@@ -103,7 +103,7 @@ function filteredLimits(curves: RecallCurves, depth: number, recall: number | un
 
 /** By how much codes may be off if an outlying query needs lists up to this `cosine`: they may lose a few neighbours if no recall is declared. */
 export function pruningOf(
-  recall: number | undefined,
+  { recall }: Sought,
   cosine: number,
   { rotated }: Pick<Rotation, "rotated">,
 ): OutlyingPruning {

@@ -51,7 +51,7 @@ export class ListBlockScan {
     scope.searcher.residency.ensureTable(scope.snapshot);
   }
 
-  /** Scans all, and returns what was found, nearest first. Waits only for what has to be read, and for its turn of the event loop. */
+  /** Scans all phases, and returns the nearest rows, nearest first. Waits only for reads and for its turn of the event loop. */
   *run(): Task<Found> {
     const { searcher, snapshot } = this.#scope;
     const slice = new TimeSlice();

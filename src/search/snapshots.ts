@@ -10,10 +10,10 @@ import { type Task, waitFor } from "../threads/run.js";
 
 /** What may be asked of a snapshot that is the newest. */
 const confirmed = async () => undefined;
-/** Ends work that was begun on a snapshot which proved not to be the newest. Nobody sees it. */
+/** Thrown to abandon work on a stale snapshot. Never reaches a caller. */
 const outdated = new Error("a newer snapshot has taken the place of this one");
 
-/** What reads a snapshot. */
+/** A read of a snapshot. Before a step that must not happen twice, it awaits `confirm`. */
 type Work<T> = (snapshot: Snapshot, confirm: () => Promise<void>) => Task<T>;
 
 export class Snapshots {
@@ -65,7 +65,7 @@ export class Snapshots {
     await this.#open.at(manifest);
   }
 
-  /** What `read` works on, if it is open and nothing has to be waited for. */
+  /** The newest snapshot, if that is known and open without waiting. */
   #openedNewest(): Snapshot | undefined {
     const manifest = this.#log.newestNow(this.#maxStalenessMs);
     return manifest && this.#open.openedAt(manifest);
@@ -80,9 +80,9 @@ export class Snapshots {
   }
 
   /**
-   * As `read`, as a task, which waits for nothing but what `work` waits for if it is known without waiting that there is no newer snapshot. Otherwise
-   * `work` begins on the snapshot known here, while storage is asked for a newer one, and is abandoned if there is one. What must not happen twice
-   * awaits `confirm`, which rejects then.
+   * As `read`, as a task. If the newest snapshot is known without waiting, only `work` waits.
+   * Otherwise `work` starts on the cached snapshot while storage is asked for a newer one, and is
+   * abandoned if there is one: `confirm` rejects then, and `work` runs again on the newer snapshot.
    */
   *readAhead<T>(work: Work<T>): Task<T> {
     let snapshot = this.#openedNewest();
@@ -103,11 +103,11 @@ export class Snapshots {
     }
   }
 
-  /** The result of work on the snapshot known here if it proves to be the newest, or the newest one. */
+  /** The result of `work` on the cached snapshot if it proves to be the newest; otherwise the newest. */
   *#readKnown<T>(work: Work<T>): Task<{ readonly result: T } | { readonly newest: Snapshot }> {
     const known = this.#openedAsKnown();
     const checking = this.newest(this.#maxStalenessMs);
-    // If others write between any two calls, every second one begins in vain, and no more.
+    // At most every second call starts on a cached snapshot in vain, even next to a busy writer.
     if (known === undefined || this.#wasOutdated) {
       this.#wasOutdated = false;
       return { newest: yield* waitFor(checking) };
@@ -124,7 +124,7 @@ export class Snapshots {
         () => isOver,
         work(known, () => confirming),
       );
-      yield confirming;
+      yield* waitFor(confirming);
       return { result };
     } catch (error) {
       const newest = yield* waitFor(checking);
@@ -196,7 +196,7 @@ export class Snapshots {
   }
 }
 
-/** The result of a task, which is abandoned once `isOver` when it has waited. */
+/** The result of a task. After each wait, it is abandoned if `isOver`. */
 function* abandonedIf<T>(isOver: () => boolean, task: Task<T>): Task<T> {
   try {
     for (let step = task.next(); ;) {

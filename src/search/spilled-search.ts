@@ -58,7 +58,7 @@ export class SpilledSearch {
     );
   }
 
-  /** What a search scans of which the index chooses the lists, valid until the next await; undefined if first lists have to do. */
+  /** The limits of a search whose lists the index chooses, valid until the next await. Undefined: it scans first lists only. */
   probes(
     { growth }: Snapshot,
     model: Model,

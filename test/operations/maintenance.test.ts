@@ -1,4 +1,4 @@
-/** When jobs that commits made due run, and what becomes of their failures. Time passes only when a test says so. */
+/** The time at which due jobs start, and the report of their failures. Time passes only when a test says so. */
 
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
@@ -53,7 +53,7 @@ test("a light job starts after the write that made it due, heavy ones at the nex
   clock.advance(1);
   await turn();
   expect(events.slice(1)).toEqual(["one training"]);
-  // What the training left nothing of is not done.
+  // The training left nothing to merge.
   due.delete("one merge");
   finish();
   await turn();
