@@ -1,6 +1,7 @@
 /** Group commit: changes of one process that wait at the same time become one manifest. */
 
 import type { Manifest } from "./manifest.js";
+import { own } from "../value-kinds.js";
 
 /** Applies a change to the latest manifest; the log adds the rest. Null: nothing to do after all. */
 export type Change = (latest: Manifest) => Omit<Manifest, "version" | "previous"> | null;
@@ -31,7 +32,7 @@ export function applyChanges(latest: Manifest, waiting: readonly Pending[]): Com
   const { reservation, ...rest } = latest;
   const isPromised = ({ holder }: Pending) => reservation !== undefined && holder === reservation.holder;
   const ordered = [...waiting.filter(isPromised), ...waiting.filter((pending) => !isPromised(pending))];
-  let draft: Manifest = { ...rest, droppedObjects: [] };
+  let draft: Manifest = own({ ...rest, droppedObjects: [] });
   const members: Pending[] = [];
   const deferred: Pending[] = [];
   for (const pending of ordered) {
@@ -44,7 +45,7 @@ export function applyChanges(latest: Manifest, waiting: readonly Pending[]): Com
       continue;
     }
     if (changed !== null) {
-      draft = { ...changed, version: latest.version, previous: latest.previous };
+      draft = own({ ...changed, version: latest.version, previous: latest.previous });
       members.push(pending);
     } else if (members.length > 0) deferred.push(pending);
     else pending.resolve(null);

@@ -6,6 +6,7 @@
  */
 
 import { generationOf } from "../crypto/sealed-object.js";
+import { own } from "../value-kinds.js";
 import { bornAt } from "./object-names.js";
 import { firstWatermark, type Watermark } from "./retention.js";
 
@@ -79,7 +80,7 @@ export const reservationMsMax = 10_000;
 
 /** Version 1 of a new index. */
 export function emptyManifest(now: number): Manifest {
-  return {
+  return own({
     version: 1,
     previous: "",
     keyGeneration: 1,
@@ -88,7 +89,7 @@ export function emptyManifest(now: number): Manifest {
     droppedObjects: [],
     history: firstWatermark(now),
     uploads: firstWatermark(now),
-  };
+  });
 }
 
 /** All objects that a manifest names. */

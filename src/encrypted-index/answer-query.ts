@@ -35,12 +35,12 @@ export function answerQuery(
   options: CheckedQuery,
 ): Task<Match[] | Match[][]> {
   const { metric } = index.config;
-  if ("vector" in subject) {
+  if (subject.kind === "vector") {
     const vector = index.searcher.takeVector(subject.vector.length);
     copyVector(subject.vector, vector, metric, "queryVector");
     return searchBorrowed(index, vector, options);
   }
-  if ("vectors" in subject) {
+  if (subject.kind === "vectors") {
     const vectors = subject.vectors.map((vector, i) => copyOf(vector, metric, `queryVectors[${i}]`));
     return searchEach(index, vectors, options);
   }

@@ -29,7 +29,6 @@ import { nListsMax } from "../engine/config.js";
 import { checkInteger } from "./definition.js";
 import type { CheckedListIds } from "./list-ids.js";
 import { checkIdText } from "./pack-items.js";
-import { own } from "../value-kinds.js";
 import type { CheckedItems } from "./update.js";
 
 export const topKMax = 10_000;
@@ -43,9 +42,9 @@ type QueryRequest = SingleQuery | TextQuery | BatchQuery;
 
 /** What a query is compared with. */
 export type QuerySubject =
-  | { readonly vector: Vector }
-  | { readonly vectors: readonly Vector[] }
-  | { readonly contents: string | Image };
+  | { readonly kind: "vector"; readonly vector: Vector }
+  | { readonly kind: "vectors"; readonly vectors: readonly Vector[] }
+  | { readonly kind: "contents"; readonly contents: string | Image };
 
 /** `request`: of known options. Throws `invalid_request`, or `dimension_mismatch` for a vector whose length no index has. */
 export function checkQuery(
@@ -80,9 +79,9 @@ function checkEffort(options: ProbingOptions): Effort {
   const { recall, nProbes = 1, greedy = false } = options;
   checkInteger(nProbes, 0, Number.MAX_SAFE_INTEGER, "nProbes");
   if (typeof greedy !== "boolean") throw invalid(`greedy: expected a boolean, got ${typeof greedy}`);
-  if (recall !== undefined) return recall === "exact" ? recall : own({ recall });
+  if (recall !== undefined) return recall === "exact" ? recall : { lists: undefined, recall };
   if (greedy) return "exact";
-  return nProbes === 0 ? own({ recall: undefined }) : own({ lists: nProbes });
+  return nProbes === 0 ? { lists: undefined, recall: undefined } : { lists: nProbes };
 }
 
 function subjectOf(request: QueryRequest): QuerySubject {
@@ -90,12 +89,13 @@ function subjectOf(request: QueryRequest): QuerySubject {
   const { queryVector, queryVectors, queryContents } = subjects;
   const subject = onlySubjectOf(subjects);
   if (subject === "queryContents") {
-    if (typeof queryContents === "string" || isImage(queryContents)) return own({ contents: queryContents });
+    if (typeof queryContents === "string" || isImage(queryContents))
+      return { kind: "contents", contents: queryContents };
     throw invalid(`queryContents: expected a string or an image, got ${typeName(queryContents)}`);
   }
   if (subject === "queryVector") {
     checkVectorShape(queryVector, "queryVector");
-    return own({ vector: queryVector });
+    return { kind: "vector", vector: queryVector };
   }
   if (!isArray(queryVectors)) throw invalid("queryVectors: expected an array of vectors");
   const vectors = queryVectors as readonly Vector[];
@@ -104,7 +104,7 @@ function subjectOf(request: QueryRequest): QuerySubject {
   }
   // Not forEach, which passes over the holes of a sparse array.
   for (const [i, vector] of vectors.entries()) checkVectorShape(vector, `queryVectors[${i}]`);
-  return own({ vectors });
+  return { kind: "vectors", vectors };
 }
 
 export function takeContents(contents: string | Image): string | Image {
@@ -113,7 +113,7 @@ export function takeContents(contents: string | Image): string | Image {
 
 /** The text of a query that is to be reranked. Throws `invalid_request` if it is no query by a text. */
 export function checkRanked(subject: QuerySubject): string {
-  if ("contents" in subject && typeof subject.contents === "string") return subject.contents;
+  if (subject.kind === "contents" && typeof subject.contents === "string") return subject.contents;
   throw invalid("rerank: requires queryContents to be a string");
 }
 

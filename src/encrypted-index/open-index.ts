@@ -24,7 +24,6 @@ import type { KeyRing } from "../keys/key-ring.js";
 import type { OpenedRecord } from "./index-record.js";
 import { DroppedObjects, type Retention } from "./dropped-objects.js";
 import { IndexAccess } from "./index-access.js";
-import { own } from "../value-kinds.js";
 import type { Listings } from "./listings.js";
 import { type Job, Maintenance } from "./maintenance.js";
 import { ObjectWriter } from "./object-writer.js";
@@ -190,7 +189,7 @@ export function within(index: OpenIndex, namespace: string | undefined): OpenInd
 
 /** The dimension, by definition or by the first vector. */
 export function dimensionOf({ config }: OpenIndex, manifest: Manifest | undefined): number | undefined {
-  return config.dimension ?? (manifest && own(manifest).dimension);
+  return config.dimension ?? manifest?.dimension;
 }
 
 /** Whether any vector is stored, of the dimension of this one: if there is none, any dimension may ask, and nothing is near. */

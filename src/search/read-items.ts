@@ -131,19 +131,17 @@ export function* readSome(
   { reserveBytes, rawMetadata }: CheckedResults,
 ): Task<void> {
   const start = items.length;
-  const isLarge = include.has("contents") || needsVectors(include);
-  const end = isLarge ? endOfGroup(refs, include, start) : start + rowsTogether;
   const rows =
-    openedRows(refs.slice(start, end), include) ??
+    openedRows(refs, include, start) ??
     (yield* waitFor(readRows(refs.slice(start, endOfGroup(refs, include, start)), include)));
   const bytes = rows.reduce((sum, row) => sum + bytesOf(row, include), 0);
   if (reserveBytes !== undefined) yield* waitFor(Promise.resolve(reserveBytes(bytes)));
   const takesTime = rows.length > decodedRowsMax || bytes > decodedBytesMax;
   const together = include.has("contents") || include.has("metadata") ? largeTogether : smallTogether;
   const shown = shownFields(include, rawMetadata);
-  for (const [i, row] of rows.entries()) {
+  for (let i = 0; i < rows.length; i++) {
     if (takesTime && i % together === together - 1 && isPauseDue()) yield;
-    items.push(toItem(row, shown));
+    items.push(toItem(rows[i], shown));
   }
 }
 
@@ -171,20 +169,27 @@ function blocksOf(
   return [records, ...(include.has("contents") ? [contents] : [])].map((pages) => pages.ofRow(row));
 }
 
-/** Records, contents and vectors, if all of them are open, and the vectors so few that decoding them takes no time. */
+/**
+ * The rows from `start` that may be held together, if their records, contents and vectors are open, and
+ * the vectors so few that decoding them takes no time.
+ */
 function openedRows(
   refs: readonly RowRef[],
   include: ReadonlySet<MatchField>,
+  start: number,
 ): readonly StoredRow[] | undefined {
   const hasContents = include.has("contents");
   const rows: StoredRow[] = [];
-  for (const { segment, row } of refs) {
+  let bytes = 0;
+  for (let at = start; at < refs.length && rows.length < rowsTogether && bytes < bytesTogether; at++) {
+    const { segment, row } = refs[at];
     const record = segment.reader.openedRecord(row);
     const contents = hasContents ? segment.reader.openedContents(row) : null;
     if (record === undefined || contents === undefined) return undefined;
+    bytes += record.length + (contents?.length ?? 0);
     rows.push({ namespace: segment.namespace, record, contents });
   }
-  return needsVectors(include) ? withOpenedVectors(refs, rows) : rows;
+  return needsVectors(include) ? withOpenedVectors(refs.slice(start, start + rows.length), rows) : rows;
 }
 
 function withOpenedVectors(

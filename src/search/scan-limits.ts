@@ -19,7 +19,12 @@ import type { Rotation } from "../engine/rotation.js";
  * The effort of a query: the exact answer, a number of lists that have a match, or as many lists as a
  * recall needs. An undefined recall is that of automatic probing.
  */
-export type Effort = "exact" | { readonly lists: number } | { readonly recall: number | undefined };
+export type Effort = "exact" | { readonly lists: number } | Automatic;
+
+interface Automatic {
+  readonly lists: undefined;
+  readonly recall: number | undefined;
+}
 
 /** The number of neighbours of a query, and its effort. */
 export interface Probing {
@@ -57,8 +62,8 @@ function mean(values: Float32Array): number {
 }
 
 /** Whether the index chooses the lists. */
-export function isAutomatic(effort: Effort): effort is { readonly recall: number | undefined } {
-  return effort !== "exact" && "recall" in effort;
+export function isAutomatic(effort: Effort): effort is Automatic {
+  return effort !== "exact" && effort.lists === undefined;
 }
 
 /** Whether the query scans every list. */

@@ -15,7 +15,7 @@ const d = 16;
 const rows = rowsOf(clustered(1200, d, 12, 4), d);
 const asked: readonly Omit<CheckedQuery, "include" | "rawMetadata">[] = [
   { topK: 10, effort: { lists: 3 } },
-  { topK: 10, effort: { recall: undefined } },
+  { topK: 10, effort: { lists: undefined, recall: undefined } },
   { topK: 10, effort: "exact" },
   { topK: 10, effort: { lists: 3 }, filter: compileFilter({ third: 1 }) },
   { topK: 10, effort: { lists: 3 }, filter: compileFilter({ i: { $lt: 900 } }) },

@@ -126,7 +126,7 @@ describe("phases", () => {
   test("let codes be off as training measured, but those of an outlying query as usual, or less if it declares no recall", async () => {
     const scope = await filtered({ x: { $lt: border } });
     for (const recall of [undefined, 0.9, 0.99]) {
-      const probing = { ...automatic, effort: { recall } };
+      const probing = { ...automatic, effort: { lists: undefined, recall } };
       for (const isOutlying of [true, false]) {
         const vector = vectors.find(
           (each) => (plan(scope, queryOf(each), automatic).outlying !== undefined) === isOutlying,

@@ -47,7 +47,7 @@ describe("limits without a filter", () => {
     const { model } = all.trained;
     const { curves } = model;
     const limits = (growth: number, recall?: number) =>
-      scanLimits(model, { ...automatic, effort: { recall } }, growth);
+      scanLimits(model, { ...automatic, effort: { lists: undefined, recall } }, growth);
     expect(limits(1)).toEqual(limitsFor(curves, 10, undefined));
     expect(limits(4)).toEqual(limitsFor(curves, 10, undefined));
     expect(limits(0.1)).toEqual(limitsFor(curves, 100, undefined));
@@ -88,10 +88,10 @@ describe("a plan", () => {
           probes: count,
           ratio,
           epsilon,
-        } = scanLimits(model, { ...automatic, effort: { recall } }, snapshot.growth);
+        } = scanLimits(model, { ...automatic, effort: { lists: undefined, recall } }, snapshot.growth);
         const probes = quantizer.probe(query, count, { limit: ratio });
         const likely = likelyLists(probes.distances, ratio);
-        expect(plan(all, query, { ...automatic, effort: { recall } })).toEqual({
+        expect(plan(all, query, { ...automatic, effort: { lists: undefined, recall } })).toEqual({
           likely: blocksOfRanks(all, probes, 0, likely),
           unlikely: blocksOfRanks(all, probes, likely, probes.lists.length),
           rest: none,

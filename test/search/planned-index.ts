@@ -82,7 +82,7 @@ export async function filtered(filter: unknown): Promise<TrainedScope & { readon
   return { ...all, matches: await findMatches(snapshot, compileFilter(filter)) };
 }
 
-export const automatic: Probing = { topK: 10, effort: { recall: undefined } };
+export const automatic: Probing = { topK: 10, effort: { lists: undefined, recall: undefined } };
 
 /** The blocks of the lists of these ranks that have a match, and how far each is. */
 export function blocksOfRanks(

@@ -196,7 +196,7 @@ describe("a query", () => {
     for (const more of [
       { effort: "exact" as const },
       { effort: { lists: 12 } },
-      { effort: { recall: undefined } },
+      { effort: { lists: undefined, recall: undefined } },
     ]) {
       const [cold] = await query(searcher, snapshot, [vectors[3]], { ...options, ...more });
       expect(queryNow(searcher, snapshot, vectors[3], { ...options, ...more })).toEqual(cold);
@@ -209,7 +209,7 @@ describe("a query", () => {
     for (const count of [1, 30]) {
       for (const asked of [
         options,
-        { ...options, effort: { recall: undefined } },
+        { ...options, effort: { lists: undefined, recall: undefined } },
         { ...options, filter: few },
         { ...options, filter: other, effort: "exact" as const },
       ]) {
@@ -298,7 +298,7 @@ describe("queries together", () => {
     await trainAndChange();
     for (const asked of [
       options,
-      { ...options, effort: { recall: undefined } },
+      { ...options, effort: { lists: undefined, recall: undefined } },
       { ...options, effort: "exact" as const },
       { ...options, filter: few },
     ]) {
@@ -363,8 +363,14 @@ describe("queries together", () => {
       return [scanFlatEach, scanFlat];
     };
     await scans({ ...options, effort: { lists: nLists } });
-    expect(await scans({ ...options, topK: 5, effort: { recall: undefined } })).toEqual([1, 0]);
-    const [together, alone] = await scans({ ...options, topK: 600, effort: { recall: undefined } });
+    expect(await scans({ ...options, topK: 5, effort: { lists: undefined, recall: undefined } })).toEqual([
+      1, 0,
+    ]);
+    const [together, alone] = await scans({
+      ...options,
+      topK: 600,
+      effort: { lists: undefined, recall: undefined },
+    });
     expect(together).toBe(1);
     expect(alone).toBeGreaterThan(0);
     // All lists were scanned: nothing is left to be found.

@@ -29,7 +29,7 @@ const nLists = 30;
 const n = 2400;
 const vectors = rowsOf(clustered(n, d, 30, 3), d);
 const include = new Set(["distance"] as const);
-const automatic: Probing = { topK: 5, effort: { recall: undefined } };
+const automatic: Probing = { topK: 5, effort: { lists: undefined, recall: undefined } };
 const options: CheckedQuery = { ...automatic, include, rawMetadata: false };
 
 let open: Opened;
