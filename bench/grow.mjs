@@ -6,21 +6,21 @@
 // lists, one client. Prints Markdown.
 
 import { parseArgs } from "node:util";
-import { Calls } from "../dist/esm/calls.js";
+import { Calls } from "../dist/esm/async/calls.js";
 import { signingKey, verifyKeyOf } from "../dist/esm/crypto/signing.js";
 import { deriveWrapKeys, parseIndexKey } from "../dist/esm/crypto/keys.js";
-import { JobRunner } from "../dist/esm/encrypted-index/job-runner.js";
-import { maintenanceJobs } from "../dist/esm/encrypted-index/maintenance-jobs.js";
-import { EncryptedIndex } from "../dist/esm/encrypted-index/encrypted-index.js";
-import { Listings } from "../dist/esm/encrypted-index/listings.js";
-import { openIndex } from "../dist/esm/encrypted-index/open-index.js";
-import { train } from "../dist/esm/encrypted-index/train.js";
+import { JobRunner } from "../dist/esm/index/open/job-runner.js";
+import { maintenanceJobs } from "../dist/esm/index/maintenance-jobs.js";
+import { EncryptedIndex } from "../dist/esm/index/encrypted-index.js";
+import { Listings } from "../dist/esm/index/open/listings.js";
+import { openIndex } from "../dist/esm/index/open/open-index.js";
+import { train } from "../dist/esm/index/training/train.js";
 import { QueryVector } from "../dist/esm/engine/query-vector.js";
 import { KeyRing } from "../dist/esm/keys/key-ring.js";
-import { plan } from "../dist/esm/search/plan.js";
-import { BlockCache } from "../dist/esm/segment/block-cache.js";
+import { plan } from "../dist/esm/query/plan.js";
+import { BlockCache } from "../dist/esm/state/cache/block-cache.js";
 import { createMemoryStore } from "../dist/esm/storage/memory.js";
-import { systemClock } from "../dist/esm/commit/clock.js";
+import { systemClock } from "../dist/esm/state/commit/clock.js";
 import { exactNeighbours } from "./search/exact.mjs";
 import { seeded } from "./search/datasets.mjs";
 

@@ -4,30 +4,30 @@
  * @module sealdex/core
  */
 
-import { invalid, typeName } from "./check-input.js";
+import { invalid, typeName } from "./checks/input.js";
 import { createClient as createHttpClient } from "./client/client.js";
-import { EmbeddedClient as ClientOfLocations } from "./encrypted-index/embedded-client.js";
-import { hasOption } from "./option-names.js";
-import type { Client, EmbeddedClient, EmbeddedClientOptions, HttpClientOptions } from "./vector-index.js";
+import { EmbeddedClient as ClientOfLocations } from "./index/embedded-client.js";
+import { hasOption } from "./checks/option-names.js";
+import type { Client, EmbeddedClient, EmbeddedClientOptions, HttpClientOptions } from "./api/vector-index.js";
 
-export { checkLocations } from "./encrypted-index/check-locations.js";
-export { collectGarbage, type CollectGarbageOptions } from "./encrypted-index/collect-garbage.js";
-export type { CollectedIndex } from "./encrypted-index/orphans.js";
-export { copyIndex, type CopyIndexOptions } from "./encrypted-index/copy-index.js";
-export type { CopyProgress } from "./encrypted-index/copy-objects.js";
+export { checkLocations } from "./index/locations/check-locations.js";
+export { collectGarbage, type CollectGarbageOptions } from "./index/locations/collect-garbage.js";
+export type { CollectedIndex } from "./index/maintenance/orphans.js";
+export { copyIndex, type CopyIndexOptions } from "./index/locations/copy-index.js";
+export type { CopyProgress } from "./index/maintenance/copy-objects.js";
 export { generateKey } from "./crypto/keys.js";
 export type { IndexType, Metric } from "./engine/config.js";
 export type { Image, Pixels } from "./embedding/image.js";
 export type { Embedder, EmbeddingFunction, EmbeddingInput, EmbeddingPipeline } from "./embedding/embedder.js";
 export type { DocumentCompressor, Reranker, RerankInput } from "./embedding/reranker.js";
-export { exportItems, type ExportOptions } from "./transfer/export-items.js";
-export { importItems, type ImportOptions, type ImportProgress } from "./transfer/import-items.js";
-export { ingest, type IngestOptions, type IngestResult } from "./transfer/ingest.js";
-export type { VectorForm } from "./transfer/item-line.js";
-export { reembed, type ReembedOptions, type ReembedProgress } from "./reembed.js";
+export { exportItems, type ExportOptions } from "./api/transfer/export-items.js";
+export { importItems, type ImportOptions, type ImportProgress } from "./api/transfer/import-items.js";
+export { ingest, type IngestOptions, type IngestResult } from "./api/transfer/ingest.js";
+export type { VectorForm } from "./api/transfer/item-line.js";
+export { reembed, type ReembedOptions, type ReembedProgress } from "./api/transfer/reembed.js";
 export type { ModelOptions, ModelProgress } from "./embedding/model-options.js";
 export { type ErrorCode, SealdexError } from "./errors.js";
-export type { Filter } from "./filter.js";
+export type { Filter } from "./api/filter/compile.js";
 export { awsKmsKey, type AwsKmsKeyOptions, type KmsClientLike } from "./keys/aws-kms.js";
 export { googleKmsKey, type GoogleKmsKeyOptions } from "./keys/google-kms.js";
 export type { KeyContext, KeyProvider } from "./keys/key-provider.js";
@@ -105,7 +105,7 @@ export type {
   WrapDescription,
   WrapOptions,
   Wraps,
-} from "./vector-index.js";
+} from "./api/vector-index.js";
 
 /**
  * Opens storage locations, or a Sealdex service over HTTP, with the same interface. Connects at the

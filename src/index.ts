@@ -46,13 +46,13 @@ export type {
   StoredItem,
   VectorIndex,
 } from "./core.js";
-export type { DocumentPage, DocumentsOptions, ListDocumentsOptions } from "./langchain/list-documents.js";
+export type { DocumentPage, DocumentsOptions, ListDocumentsOptions } from "./langchain/documents.js";
 export type { AddOptions, AddProgress } from "./langchain/add-documents.js";
 export type { AddImagesOptions } from "./langchain/add-images.js";
 export { type DeleteParams, EncryptedVectorStore } from "./langchain/encrypted-vector-store.js";
-export { LexicalEmbeddings } from "./langchain/lexical-embeddings.js";
-export { SealdexEmbeddings, type SealdexEmbeddingsParams } from "./langchain/sealdex-embeddings.js";
-export { SealdexReranker, type SealdexRerankerParams } from "./langchain/sealdex-reranker.js";
+export { LexicalEmbeddings } from "./langchain/embeddings.js";
+export { SealdexEmbeddings, type SealdexEmbeddingsParams } from "./langchain/embeddings.js";
+export { SealdexReranker, type SealdexRerankerParams } from "./langchain/reranker.js";
 export { SealdexTranslator } from "./langchain/self-query-translator.js";
 export { EncryptedSemanticCache, type SemanticCacheOptions } from "./langchain/semantic-cache.js";
 export type { EmbeddingsInput } from "./langchain/choose-embeddings.js";

@@ -3,9 +3,9 @@
  * HTTP interface, and code that the service shares with the library.
  */
 
-export * from "./wire.js";
-export { invalid } from "./check-input.js";
-export { forLoader } from "./encrypted-index/for-loader.js";
-export { type ResultSettings, served, type ServedIndex } from "./served-index.js";
-export { unknownName } from "./option-names.js";
-export { onBehalfOf, yieldIfDue } from "./threads/yield-to-event-loop.js";
+export * from "./client/wire/wire.js";
+export { invalid } from "./checks/input.js";
+export { forLoader } from "./index/for-loader.js";
+export { type ResultSettings, served, type ServedIndex } from "./api/served-index.js";
+export { unknownName } from "./checks/option-names.js";
+export { onBehalfOf, yieldIfDue } from "./async/event-loop.js";

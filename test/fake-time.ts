@@ -1,7 +1,7 @@
 /** Vitest's fake timers, for the library as well: by itself it keeps to those that were there when it was loaded. */
 
 import { vi } from "vitest";
-import { performance, timers } from "../src/real-timers.js";
+import { performance, timers } from "../src/async/timers.js";
 
 const real = { ...timers };
 const realNow = performance.now;

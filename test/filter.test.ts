@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { SealdexError } from "../src/errors.js";
-import { compileFilter, type Filter, matchesEverything } from "../src/filter.js";
+import { compileFilter, type Filter, matchesEverything } from "../src/api/filter/compile.js";
 import { agrees, conditionsOf, oracle } from "./mingo.js";
 
 type Metadata = Record<string, unknown>;

@@ -6,7 +6,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
 import { createClient, EncryptedVectorStore, generateKey, LexicalEmbeddings } from "../src/index.js";
-import { indexConfigOptions, methodOptions } from "../src/method-options.js";
+import { indexConfigOptions, methodOptions } from "../src/api/method-options.js";
 import { locationFields } from "../src/storage/storage-location.js";
 import { startBoth } from "./http/both-clients.js";
 

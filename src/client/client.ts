@@ -4,11 +4,11 @@
  * @module sealdex/client
  */
 
-import { invalid } from "../check-input.js";
-import { checkNameListing } from "../check-name-listing.js";
+import { invalid } from "../checks/input.js";
+import { checkNameListing } from "../api/check-listing.js";
 import { SealdexError } from "../errors.js";
-import { httpClientOptions, indexConfigOptions, methodOptions } from "../method-options.js";
-import { takeOptions } from "../option-names.js";
+import { httpClientOptions, indexConfigOptions, methodOptions } from "../api/method-options.js";
+import { takeOptions } from "../checks/option-names.js";
 import { defineText } from "../text/define-text.js";
 import type {
   Client,
@@ -18,15 +18,15 @@ import type {
   LoadIndexOptions,
   OpenIndexOptions,
   VectorIndex,
-} from "../vector-index.js";
-import { decodeNames, encodeAddress, encodeCreateIndex } from "../wire.js";
+} from "../api/vector-index.js";
+import { decodeNames, encodeAddress, encodeCreateIndex } from "./wire/wire.js";
 import { Connection } from "./connection.js";
-import { isTooLarge } from "./in-batches.js";
+import { isTooLarge } from "./send.js";
 import { RemoteIndex } from "./remote-index.js";
 
 export type { IndexType, Metric } from "../engine/config.js";
 export { type ErrorCode, SealdexError } from "../errors.js";
-export type { Filter } from "../filter.js";
+export type { Filter } from "../api/filter/compile.js";
 export type {
   BatchQuery,
   CallOptions,
@@ -65,7 +65,7 @@ export type {
   UpsertResult,
   Vector,
   VectorIndex,
-} from "../vector-index.js";
+} from "../api/vector-index.js";
 
 /**
  * A client of the service at `baseUrl`. Throws the same errors as the embedded library, plus

@@ -4,15 +4,15 @@
  * Errors contain neither the API key nor bodies.
  */
 
-import { Calls } from "../calls.js";
-import { invalid, losslessJson } from "../check-input.js";
-import { pause } from "../pause.js";
-import type { HttpClientOptions } from "../vector-index.js";
-import { decodeError, mediaType } from "../wire.js";
-import { BinaryRoutes } from "./binary-routes.js";
+import type { HttpClientOptions } from "../api/vector-index.js";
+import { pause } from "../async/backoff.js";
+import { Calls } from "../async/calls.js";
+import { performance } from "../async/timers.js";
+import { invalid, losslessJson } from "../checks/input.js";
+import { SealdexError } from "../errors.js";
 import { type Request, send } from "./request.js";
 import { type Failure, Retries } from "./retries.js";
-import { performance } from "../real-timers.js";
+import { decodeError, mediaType } from "./wire/wire.js";
 
 const timeoutMsMax = 24 * 60 * 60 * 1000;
 const maxRetriesDefault = 5;
@@ -124,5 +124,32 @@ function parseJson(text: string): unknown {
     return JSON.parse(text) as unknown;
   } catch {
     return undefined;
+  }
+}
+
+// Detects whether a service accepts vectors as base64; other implementations may accept JSON only.
+
+class BinaryRoutes {
+  #exist: boolean | undefined;
+
+  /**
+   * Calls `binary`, or `json` if the service has no binary routes. A service answers 404 both for
+   * an unknown route and for an unknown index, so the first call with a 404 is repeated in JSON,
+   * which decides.
+   */
+  async use<T>(binary: () => Promise<T>, json: () => Promise<T>): Promise<T> {
+    if (this.#exist !== false) {
+      try {
+        const result = await binary();
+        this.#exist = true;
+        return result;
+      } catch (error) {
+        if (this.#exist === true || !(error instanceof SealdexError) || error.code !== "not_found")
+          throw error;
+      }
+    }
+    const result = await json();
+    this.#exist ??= false;
+    return result;
   }
 }

@@ -1,10 +1,8 @@
 /** An index on a service, with the interface and the defaults of the embedded one. */
 
-import type { Filter } from "../filter.js";
-import { generatorOf } from "../generator-of.js";
-import { methodOptions } from "../method-options.js";
-import { takeOptions } from "../option-names.js";
-import { checkSelection } from "../selection.js";
+import { checkSelection } from "../api/check-selection.js";
+import { compileFilter, type Filter, takeFilter } from "../api/filter/compile.js";
+import { methodOptions } from "../api/method-options.js";
 import type {
   BatchQuery,
   CallOptions,
@@ -26,10 +24,10 @@ import type {
   MatchField,
   Namespaces,
   OpenIndexOptions,
-  Selection,
   RankedMatch,
   RankedQuery,
   ScoredMatch,
+  Selection,
   SingleQuery,
   StoredItem,
   TextQuery,
@@ -42,7 +40,12 @@ import type {
   WordField,
   WordQuery,
   Wraps,
-} from "../vector-index.js";
+} from "../api/vector-index.js";
+import { generatorOf } from "../async/calls.js";
+import { takeOptions } from "../checks/option-names.js";
+import type { Connection, RequestOptions } from "./connection.js";
+import { embeddedOnly, RemoteNamespaces, RemoteWraps } from "./remote-wraps.js";
+import { inBatches, isTooLarge, sendItems, sendQuery } from "./send.js";
 import {
   decodeAddress,
   decodeAnchor,
@@ -66,16 +69,7 @@ import {
   encodeUpdate,
   type Query,
   texts,
-} from "../wire.js";
-import { completeMatches } from "./complete-matches.js";
-import type { Connection, RequestOptions } from "./connection.js";
-import { inBatches, isTooLarge } from "./in-batches.js";
-import { fetchedFields } from "./result-fields.js";
-import { itemsOf, takeItemsOptions, withOwnFilter } from "./list-options.js";
-import { sendItems } from "./send-items.js";
-import { sendQuery } from "./send-query.js";
-import { RemoteNamespaces } from "./remote-namespaces.js";
-import { embeddedOnly, RemoteWraps } from "./remote-wraps.js";
+} from "./wire/wire.js";
 
 /** Ids per page: at 512 bytes each, they fit into one response. */
 const idsPerPage = 50_000;
@@ -320,5 +314,84 @@ export class RemoteIndex implements VectorIndex {
   #call(path: string, body: object, options: RequestOptions): Promise<unknown> {
     const whole = { ...encodeAddress(this.#address), ...body };
     return this.#connection.calls.change(options.signal, () => this.#connection.post(path, whole, options));
+  }
+}
+
+// Decides which result fields need a second request.
+
+/**
+ * The fields that the query returns, and those of the second request, which include metadata so
+ * that all are of one state.
+ */
+function fetchedFields(include: readonly WordField[]): {
+  readonly now: WordField[];
+  readonly later: ItemField[];
+} {
+  texts(include, "include");
+  const isLater = (field: WordField) => field === "vector" || field === "decoded" || field === "contents";
+  if (!include.some(isLater)) return { now: [...include], later: [] };
+  const isOfItem = (field: WordField): field is ItemField => isLater(field) || field === "metadata";
+  return { now: include.filter((field) => !isOfItem(field)), later: include.filter(isOfItem) };
+}
+
+// Adds fields to matches that the HTTP interface does not return with them.
+
+interface Completion {
+  /** The requested item fields, without those that describe the match. */
+  readonly include: readonly ItemField[];
+  readonly filter: Filter | undefined;
+}
+
+/**
+ * Returns the matches with the present fields of their items, all of one state; without items that
+ * were deleted or no longer match the filter. `get` reads items by id.
+ */
+async function completeMatches<T extends StoredItem>(
+  lists: readonly (readonly T[])[],
+  { include, filter }: Completion,
+  get: (ids: readonly string[], include: readonly ItemField[]) => Promise<StoredItem[]>,
+): Promise<T[][]> {
+  if (include.length === 0) return lists.map((matches) => [...matches]);
+  const ids = [...new Set(lists.flat().map(({ id }) => id))];
+  const isHidden = filter !== undefined && !include.includes("metadata");
+  const { matches: isMatch } = compileFilter(filter ?? {});
+  const byName = new Map<string, StoredItem>();
+  for (const item of await get(ids, isHidden ? [...include, "metadata"] : include)) {
+    if (!isMatch(item.metadata ?? {})) continue;
+    const { metadata: _, expiresAt: __, ...others } = item;
+    byName.set(nameOf(item), isHidden ? others : item);
+  }
+  return lists.map((matches) =>
+    matches.flatMap((match) => {
+      const item = byName.get(nameOf(match));
+      return item === undefined ? [] : [{ ...match, ...item }];
+    }),
+  );
+}
+
+function nameOf({ namespace, id }: StoredItem): string {
+  return JSON.stringify([namespace, id]);
+}
+
+// Options of lists that take several requests, copied at the call, and the pages of all items.
+
+function withOwnFilter<T extends { readonly filter?: Filter | null | undefined }>(options: T): T {
+  return { ...options, filter: options.filter && takeFilter(options.filter) };
+}
+
+function takeItemsOptions(options: ItemsOptions): ItemsOptions {
+  const { include, ...own } = takeOptions(options, methodOptions.items);
+  return withOwnFilter({ ...own, include: include && texts(include, "include") });
+}
+
+async function* itemsOf(
+  { pageSize, after, ...others }: ItemsOptions,
+  list: (page: ListItemsOptions) => Promise<ItemPage>,
+): AsyncGenerator<StoredItem, void, undefined> {
+  let page = await list({ ...others, limit: pageSize, after });
+  yield* page.items;
+  while (page.cursor !== undefined) {
+    page = await list({ ...others, limit: pageSize, cursor: page.cursor });
+    yield* page.items;
   }
 }

@@ -1,11 +1,18 @@
 /** The wraps of an index on a service. */
 
+import { methodOptions } from "../api/method-options.js";
+import type {
+  CallOptions,
+  Erasure,
+  Namespaces,
+  WrapDescription,
+  WrapOptions,
+  Wraps,
+} from "../api/vector-index.js";
+import { takeOptions } from "../checks/option-names.js";
 import { SealdexError } from "../errors.js";
-import { methodOptions } from "../method-options.js";
-import { takeOptions } from "../option-names.js";
-import type { CallOptions, WrapDescription, WrapOptions, Wraps } from "../vector-index.js";
-import { decodeWraps, encodeWrap } from "../wire.js";
 import type { RequestOptions } from "./connection.js";
+import { decodeErasure, decodeNames, decodeWraps, encodeWrap } from "./wire/wire.js";
 
 /** Sends a request whose `body` lacks the address of the index. */
 type Call = (path: string, body: object, options: RequestOptions) => Promise<unknown>;
@@ -43,4 +50,27 @@ export class RemoteWraps implements Wraps {
 /** The error for features of embedded indexes only. */
 export function embeddedOnly(what: string): SealdexError {
   return new SealdexError("not_supported", `${what}: not available over HTTP`);
+}
+
+// The namespaces of an index on a service.
+
+/** Sends a request whose `body` lacks the address of the index. */
+type Read = (path: string, body: object, options: CallOptions) => Promise<unknown>;
+
+export class RemoteNamespaces implements Namespaces {
+  readonly #read: Read;
+
+  constructor(read: Read) {
+    this.#read = read;
+  }
+
+  async list(options: CallOptions = {}): Promise<string[]> {
+    options = takeOptions(options, methodOptions.listNamespaces);
+    return decodeNames(await this.#read("/v1/indexes/namespaces", {}, options), "namespaces");
+  }
+
+  async readReceipt(receipt: string, options: CallOptions = {}): Promise<Erasure> {
+    options = takeOptions(options, methodOptions.readReceipt);
+    return decodeErasure(await this.#read("/v1/indexes/read_receipt", { receipt }, options));
+  }
 }

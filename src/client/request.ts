@@ -1,10 +1,10 @@
 /** Sends one request. Errors contain neither the API key nor bodies. */
 
 import { SealdexError } from "../errors.js";
-import { responseText } from "../response-text.js";
-import { whenAborted } from "../when-aborted.js";
-import { isError } from "../value-kinds.js";
-import { timers } from "../real-timers.js";
+import { responseText } from "../checks/response-text.js";
+import { whenAborted } from "../async/abort.js";
+import { isError } from "../checks/value-kinds.js";
+import { timers } from "../async/timers.js";
 
 export interface Request {
   readonly method: "GET" | "POST";

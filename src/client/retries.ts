@@ -7,7 +7,7 @@
  */
 
 import type { ErrorCode, SealdexError } from "../errors.js";
-import { backoffMs } from "../pause.js";
+import { backoffMs } from "../async/backoff.js";
 
 /** Codes of requests that the service refuses before it does anything. */
 const refusals: ReadonlySet<ErrorCode> = new Set(["rate_limited", "overloaded", "model_loading"]);

@@ -25,7 +25,7 @@ import {
   timingSafeEqual,
 } from "node:crypto";
 import { SealdexError } from "../errors.js";
-import { isBytes } from "../value-kinds.js";
+import { isBytes } from "../checks/value-kinds.js";
 
 /** All derivation labels in one table: no two purposes may share one. docs/internals/format.md lists them too. */
 const labels = {

@@ -1,13 +1,51 @@
 /** The built-in embedding models, by name. */
 
+import { yieldIfDue } from "../async/event-loop.js";
+import { checkPeer, peerFailure } from "../checks/peer-package.js";
 import { SealdexError } from "../errors.js";
 import type { Embedder } from "./embedder.js";
-import { yieldIfDue } from "../threads/yield-to-event-loop.js";
 import { lexicalVectorInPieces } from "./lexical.js";
-import { loadSemanticVector, meaningDimension, type TextVector } from "./semantic.js";
+
+// Vectors of meaning and wording: 256 components of the package `sealdex-model`, then a lexical
+// vector. Both parts have norm 1 and the same weight; if one part is zero, the other decides.
+
+/** Components of `sealdex-model`. */
+const meaningDimension = 256;
+
+/** Computes `dimension` components of norm 1, or all 0 for a text without words; with pauses. */
+type TextVector = (text: string, dimension: number) => Generator<void, Float32Array>;
+
+/** Throws `not_supported` if `sealdex-model` is not installed. */
+async function loadSemanticVector(model: string): Promise<TextVector> {
+  const { embedInPieces } = await loadModelPackage(`embedding model ${model}`);
+  return function* semanticVector(text, dimension) {
+    const vector = new Float32Array(dimension);
+    vector.set(yield* embedInPieces(text));
+    vector.set(yield* lexicalVectorInPieces(text, dimension - meaningDimension), meaningDimension);
+    return toUnitLength(vector);
+  };
+}
+
+async function loadModelPackage(feature: string) {
+  const peer = { name: "sealdex-model", range: "^0.1.0", feature, exports: ["embedInPieces"] };
+  try {
+    return checkPeer(await import("sealdex-model"), peer);
+  } catch (cause) {
+    throw peerFailure(cause, peer);
+  }
+}
+
+function toUnitLength(vector: Float32Array): Float32Array {
+  let squares = 0;
+  for (let i = 0; i < vector.length; i++) squares += vector[i] * vector[i];
+  if (squares === 0) return vector;
+  const scale = 1 / Math.sqrt(squares);
+  for (let i = 0; i < vector.length; i++) vector[i] *= scale;
+  return vector;
+}
 
 /** The model behind the name `default`. */
-export const defaultModel = "sealdex/semantic-1024";
+const defaultModel = "sealdex/semantic-1024";
 
 const lexicalMin = 16;
 const semanticMin = meaningDimension + lexicalMin;

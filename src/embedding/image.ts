@@ -1,6 +1,6 @@
 /** Images for models that embed both images and texts (CLIP, SigLIP). Uses no Node.js modules. */
 
-import { isBytes, isClampedBytes } from "../value-kinds.js";
+import { isBytes, isClampedBytes } from "../checks/value-kinds.js";
 
 /** Pixels, row by row, for example a `RawImage` of transformers.js. */
 export interface Pixels {

@@ -4,11 +4,11 @@
  * embeds anything.
  */
 
+import { memoize } from "../async/memoize.js";
+import { isFloat32Array } from "../checks/value-kinds.js";
 import { SealdexError } from "../errors.js";
-import { type Embedder, type EmbeddedVector, embedImages } from "./embedder.js";
-import { QueryCache } from "./query-cache.js";
+import { type EmbeddedVector, type Embedder, embedImages } from "./embedder.js";
 import type { ImageSource } from "./read-image.js";
-import { isFloat32Array } from "../value-kinds.js";
 
 /** The model of an index, as stored in its record. */
 export interface ModelIdentity {
@@ -130,4 +130,38 @@ function cosine(a: ArrayLike<number>, b: ArrayLike<number>): number {
   // Two zero vectors are equal: both models know no word of the sentence.
   if (squaresA === 0 && squaresB === 0) return 1;
   return product / Math.sqrt(squaresA * squaresB || 1);
+}
+
+// Caches the vectors of recent queries.
+
+const queriesMax = 256;
+/** 8 bytes per component. Small, since a process may have many indexes open. */
+const bytesMax = 2 * 1024 * 1024;
+/** Longer queries are rare and not cached. */
+const charactersMax = 2000;
+
+export class QueryCache {
+  readonly #kept = new Map<string, Promise<EmbeddedVector>>();
+  #max = queriesMax;
+
+  /** Returns the cached vector of this text, or calls `embed`. A failure is not cached. */
+  get(text: string, embed: () => Promise<EmbeddedVector>): Promise<EmbeddedVector> {
+    if (text.length > charactersMax) return embed();
+    const found = memoize(this.#kept, text, () => this.#measured(embed));
+    // Moves the entry to the end: a Map keeps the order of insertion.
+    this.#kept.delete(text);
+    this.#kept.set(text, found);
+    for (const oldest of this.#kept.keys()) {
+      if (this.#kept.size <= this.#max) break;
+      this.#kept.delete(oldest);
+    }
+    return found;
+  }
+
+  /** All vectors of a cache come from one model. */
+  async #measured(embed: () => Promise<EmbeddedVector>): Promise<EmbeddedVector> {
+    const vector = await embed();
+    this.#max = Math.max(1, Math.min(queriesMax, Math.floor(bytesMax / (8 * vector.length))));
+    return vector;
+  }
 }

@@ -12,7 +12,7 @@ import type {
   InferenceResult,
 } from "./inference-protocol.js";
 import { ownPlace, workerText } from "./worker-text.js";
-import { isError } from "../value-kinds.js";
+import { isError } from "../checks/value-kinds.js";
 
 interface PendingTask {
   readonly request: InferenceRequest;

@@ -1,6 +1,6 @@
 /** Options for models that are loaded by name. */
 
-import { optionNames } from "../option-names.js";
+import { optionNames } from "../checks/option-names.js";
 
 export interface ModelOptions {
   /** A folder of models, each in a folder with its name, searched before any download. */

@@ -7,7 +7,7 @@ import { customEmbedder } from "./custom-embedder.js";
 import { useInferenceThread } from "./inference-thread.js";
 import { type ModelOptions, modelOptions } from "./model-options.js";
 import { customReranker, type RerankInput, type Reranker } from "./reranker.js";
-import { takeOptions } from "../option-names.js";
+import { takeOptions } from "../checks/option-names.js";
 import { TransformersModel } from "./transformers-model.js";
 
 export class Models {

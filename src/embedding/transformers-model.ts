@@ -7,7 +7,7 @@ import { SealdexError } from "../errors.js";
 import type { Embedder, EmbeddedVector } from "./embedder.js";
 import { isImageUrl } from "./image.js";
 import type { InferenceResult, InferenceTask, ModelSource } from "./inference-protocol.js";
-import { memoize } from "../memoize.js";
+import { memoize } from "../async/memoize.js";
 import { InferenceError, inferenceThread } from "./inference-thread.js";
 import type { ModelOptions } from "./model-options.js";
 import { type ImageSource, readImageUrl } from "./read-image.js";

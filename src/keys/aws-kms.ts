@@ -2,10 +2,10 @@
 
 import type * as Sdk from "@aws-sdk/client-kms";
 import { SealdexError } from "../errors.js";
-import { optionNames, takeOptions } from "../option-names.js";
-import { checkPeer, type PeerPackage, peerFailure } from "../peer-package.js";
+import { optionNames, takeOptions } from "../checks/option-names.js";
+import { checkPeer, type PeerPackage, peerFailure } from "../checks/peer-package.js";
 import { type KeyContext, type KeyProvider, refusal } from "./key-provider.js";
-import { isError } from "../value-kinds.js";
+import { isError } from "../checks/value-kinds.js";
 
 /** A `KMSClient` of `@aws-sdk/client-kms`: the members that distinguish it from other values. */
 export interface KmsClientLike {

@@ -1,7 +1,7 @@
 /** A key of Google Cloud KMS, through its REST interface. */
 
 import { SealdexError } from "../errors.js";
-import { optionNames, takeOptions } from "../option-names.js";
+import { optionNames, takeOptions } from "../checks/option-names.js";
 import { checkServiceUrl, checkToken, postKeyRequest, textAt } from "./http-provider.js";
 import type { KeyContext, KeyProvider } from "./key-provider.js";
 

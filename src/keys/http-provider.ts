@@ -1,7 +1,7 @@
 /** Requests to key management services over HTTP. Messages contain no keys, tokens or responses. */
 
 import { SealdexError } from "../errors.js";
-import { responseText } from "../response-text.js";
+import { responseText } from "../checks/response-text.js";
 import { refusal } from "./key-provider.js";
 
 const timeoutMs = 10_000;

@@ -3,7 +3,7 @@
 import type { KeyObject } from "node:crypto";
 import { parseIndexKey } from "../crypto/keys.js";
 import { SealdexError } from "../errors.js";
-import { isBytes } from "../value-kinds.js";
+import { isBytes } from "../checks/value-kinds.js";
 
 /**
  * The index that a key is wrapped for. Providers that can bind the wrapped key to it should. A call

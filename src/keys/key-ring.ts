@@ -9,7 +9,7 @@ import { onlyKey, type ParentKeys } from "../crypto/sealed-object.js";
 import { isSignedBy, signingKeyOf, signMessage, verifyKey } from "../crypto/signing.js";
 import { SealdexError } from "../errors.js";
 import { type Access, currentGeneration, type Keyset } from "./keyset.js";
-import { own } from "../value-kinds.js";
+import { own } from "../checks/value-kinds.js";
 
 interface Generation {
   readonly data: KeyObject;

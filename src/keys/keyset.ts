@@ -21,9 +21,9 @@ import {
   record,
   textUpTo,
   timeMax,
-} from "../stored-json.js";
+} from "../checks/stored-json.js";
 import { newSigningSeed, signingKey, signingKeyBytes, verifyKeyOf } from "../crypto/signing.js";
-import { own } from "../value-kinds.js";
+import { own } from "../checks/value-kinds.js";
 
 /** Access of a wrap's holder. The owner may do everything, and only the owner manages keys. */
 export type Access = "owner" | "read-write" | "read-only";

@@ -1,6 +1,6 @@
 /** A key of HashiCorp Vault or OpenBao, in the Transit secrets engine. */
 
-import { optionNames, takeOptions } from "../option-names.js";
+import { optionNames, takeOptions } from "../checks/option-names.js";
 import { checkServiceUrl, checkToken, postKeyRequest, textAt } from "./http-provider.js";
 import type { KeyContext, KeyProvider } from "./key-provider.js";
 

@@ -5,7 +5,7 @@ import { deriveWrapKeys, equalInConstantTime, keyBytes, secretKey, type WrapKeys
 import { SealdexError } from "../errors.js";
 import type { KeyContext, KeyProvider, KeySource } from "./key-provider.js";
 import type { Member } from "./keyset.js";
-import { isBytes } from "../value-kinds.js";
+import { isBytes } from "../checks/value-kinds.js";
 
 /** The clear part of a wrap in a record. */
 export interface WrapEntry {

@@ -1,13 +1,13 @@
 /** Adds documents in batches of bounded size, each of which is atomic. */
 
-import { isDate } from "../value-kinds.js";
-import { untilAborted } from "../calls.js";
+import { isDate } from "../checks/value-kinds.js";
+import { untilAborted } from "../async/calls.js";
 import type { DocumentInterface } from "@langchain/core/documents";
 import type { EmbeddingsInterface } from "@langchain/core/embeddings";
-import { optionNames, takeOptions } from "../option-names.js";
-import type { Filter } from "../filter.js";
+import { optionNames, takeOptions } from "../checks/option-names.js";
+import type { Filter } from "../api/filter/compile.js";
 import { shiftPosition } from "../errors.js";
-import type { Item, NamespaceOption, Vector, VectorIndex } from "../vector-index.js";
+import type { Item, NamespaceOption, Vector, VectorIndex } from "../api/vector-index.js";
 import type { StoreLimits } from "./store-limits.js";
 import { takeDocuments, type TakenDocument, toItems } from "./documents.js";
 

@@ -1,17 +1,17 @@
 /** Adds images under vectors of a model that embeds images and texts. */
 
-import { isDate } from "../value-kinds.js";
+import { isDate } from "../checks/value-kinds.js";
 import { randomUUID } from "node:crypto";
 import type { EmbeddingsInterface } from "@langchain/core/embeddings";
-import { invalid } from "../check-input.js";
+import { invalid } from "../checks/input.js";
 import { type Embedder, embedImages } from "../embedding/embedder.js";
 import { type Image, isImage, type Keep, takeImage } from "../embedding/image.js";
 import { keptText, readImage } from "../embedding/read-image.js";
-import { optionNames, takeOptions } from "../option-names.js";
+import { optionNames, takeOptions } from "../checks/option-names.js";
 import { shiftPosition } from "../errors.js";
-import type { Filter } from "../filter.js";
-import { type JsonText, takeJson } from "../json-text.js";
-import type { Item, VectorIndex } from "../vector-index.js";
+import type { Filter } from "../api/filter/compile.js";
+import { type JsonText, takeJson } from "../checks/json-text.js";
+import type { Item, VectorIndex } from "../api/vector-index.js";
 import type { AddOptions } from "./add-documents.js";
 import type { StoreLimits } from "./store-limits.js";
 import { toNumbers } from "./to-numbers.js";

@@ -8,13 +8,9 @@
 import { inspect } from "node:util";
 import type { Document, DocumentInterface } from "@langchain/core/documents";
 import type { VectorStoreRetriever } from "@langchain/core/vectorstores";
-import type { Image } from "../embedding/image.js";
-import { Models } from "../embedding/models.js";
-import { type Filter, takeFilter } from "../filter.js";
-import { invalid, isVector } from "../check-input.js";
-import { optionNames, takeOptions } from "../option-names.js";
-import { checkSelection, takeIds } from "../selection.js";
-import { type ProbingOptions, storeProbing } from "../probing.js";
+import { checkSelection, takeIds } from "../api/check-selection.js";
+import { type ProbingOptions, storeProbing } from "../api/effort.js";
+import { type Filter, takeFilter } from "../api/filter/compile.js";
 import type {
   CountOptions,
   Fusion,
@@ -22,22 +18,28 @@ import type {
   NamespaceOption,
   Selection,
   VectorIndex,
-} from "../vector-index.js";
-import { type AddOptions, addInBatches, embedWith, takeAddition } from "./add-documents.js";
+} from "../api/vector-index.js";
+import { invalid, isVector } from "../checks/input.js";
+import { optionNames, takeOptions } from "../checks/option-names.js";
+import { own as ownMembers } from "../checks/value-kinds.js";
+import type { Image } from "../embedding/image.js";
+import { Models } from "../embedding/models.js";
+import { addInBatches, type AddOptions, embedWith, takeAddition } from "./add-documents.js";
 import { addImages, type AddImagesOptions, takeImages } from "./add-images.js";
 import { chooseEmbeddings, type EmbeddingsInput, nameOfModel } from "./choose-embeddings.js";
-import { toDocument, toDocuments } from "./documents.js";
-import { isWordSearch, searchByWords, wordRetriever, type WordRetrieverFields } from "./hybrid-search.js";
 import {
   type DocumentPage,
-  type DocumentsOptions,
   documentsOf,
+  type DocumentsOptions,
   type ListDocumentsOptions,
   pageOfDocuments,
-} from "./list-documents.js";
-import { type DiverseSearchOptions, mmrOptions, searchDiverse } from "./diverse-search.js";
+  toDocument,
+  toDocuments,
+} from "./documents.js";
+import { isWordSearch, searchByWords, wordRetriever, type WordRetrieverFields } from "./hybrid-search.js";
+import { type DiverseSearchOptions, mmrOptions, searchDiverse } from "./maximal-marginal-relevance.js";
 import { checkRetrieverArguments, type RetrieverArguments } from "./retriever-options.js";
-import { SealdexRetriever } from "./sealdex-retriever.js";
+import { SealdexRetriever } from "./retriever.js";
 import {
   type NearestMatches,
   type NearestSearch,
@@ -55,7 +57,6 @@ import {
   takeStoreOptions,
   withoutSelectorOptions,
 } from "./store-options.js";
-import { own as ownMembers } from "../value-kinds.js";
 
 const wordSearchOptions = optionNames<NamespaceOption>("keywordSearch", { namespace: true });
 const getOptions = optionNames<NamespaceOption>("getByIds", { namespace: true });

@@ -7,11 +7,11 @@ import {
   VectorStoreRetriever,
   type VectorStoreRetrieverInput,
 } from "@langchain/core/vectorstores";
-import { invalid } from "../check-input.js";
-import { type Filter, takeFilter } from "../filter.js";
-import { optionNames, takeOptions } from "../option-names.js";
-import { checkRecall, type ProbingOptions } from "../probing.js";
-import type { Fusion, NamespaceOption, VectorIndex } from "../vector-index.js";
+import { invalid } from "../checks/input.js";
+import { type Filter, takeFilter } from "../api/filter/compile.js";
+import { optionNames, takeOptions } from "../checks/option-names.js";
+import { checkRecall, type ProbingOptions } from "../api/effort.js";
+import type { Fusion, NamespaceOption, VectorIndex } from "../api/vector-index.js";
 import { toDocument } from "./documents.js";
 import { fieldNames } from "./retriever-options.js";
 import type { SearchOptions } from "./similarity-searches.js";

@@ -7,11 +7,11 @@ import type {
   VectorStoreRetrieverInput,
   VectorStoreRetrieverMMRSearchKwargs,
 } from "@langchain/core/vectorstores";
-import { invalid } from "../check-input.js";
-import { type Filter, takeFilter } from "../filter.js";
-import { optionNames, takeOptions } from "../option-names.js";
+import { invalid } from "../checks/input.js";
+import { type Filter, takeFilter } from "../api/filter/compile.js";
+import { optionNames, takeOptions } from "../checks/option-names.js";
 import type { SearchOptions } from "./similarity-searches.js";
-import { own as ownMembers } from "../value-kinds.js";
+import { own as ownMembers } from "../checks/value-kinds.js";
 
 type RetrieverFields<V extends VectorStoreInterface> = Partial<VectorStoreRetrieverInput<V>> & SearchOptions;
 

@@ -12,8 +12,8 @@ import {
   Operators,
   type StructuredQuery,
 } from "@langchain/core/structured_query";
-import type { Filter } from "../filter.js";
-import { invalid } from "../check-input.js";
+import type { Filter } from "../api/filter/compile.js";
+import { invalid } from "../checks/input.js";
 import type { EncryptedVectorStore } from "./encrypted-vector-store.js";
 
 /**

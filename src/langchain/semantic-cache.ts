@@ -6,8 +6,8 @@ import { createHash } from "node:crypto";
 import { BaseCache, deserializeStoredGeneration, serializeGeneration } from "@langchain/core/caches";
 import type { StoredGeneration } from "@langchain/core/messages";
 import type { Generation } from "@langchain/core/outputs";
-import { invalid } from "../check-input.js";
-import { optionNames, takeOptions } from "../option-names.js";
+import { invalid } from "../checks/input.js";
+import { optionNames, takeOptions } from "../checks/option-names.js";
 import type { EncryptedVectorStore } from "./encrypted-vector-store.js";
 
 export interface SemanticCacheOptions {

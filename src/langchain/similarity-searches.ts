@@ -4,15 +4,14 @@
 
 import type { Document } from "@langchain/core/documents";
 import { VectorStore } from "@langchain/core/vectorstores";
+import type { ProbingOptions } from "../api/effort.js";
+import { type Filter, takeFilter } from "../api/filter/compile.js";
+import type { Match, MatchField, NamespaceOption } from "../api/vector-index.js";
+import { optionNames, takeOptions } from "../checks/option-names.js";
 import { type Image, isImage, takeImage } from "../embedding/image.js";
 import type { Metric } from "../engine/config.js";
-import { type Filter, takeFilter } from "../filter.js";
-import { optionNames, takeOptions } from "../option-names.js";
-import type { ProbingOptions } from "../probing.js";
-import type { Match, MatchField, NamespaceOption } from "../vector-index.js";
 import { embedImage } from "./add-images.js";
 import { toDocument } from "./documents.js";
-import { scoreOf } from "./score.js";
 
 export interface SearchOptions extends NamespaceOption {
   /** Recall of this search; overrides the store's options. See `ProbingOptions`. */
@@ -138,4 +137,15 @@ export abstract class SimilaritySearches extends VectorStore {
     const found = await this.similaritySearchByImageWithScore(image, k, filter, options);
     return found.map(([document]) => document);
   }
+}
+
+// Converts distances to LangChain's scores in [0, 1], with 1 for a perfect match.
+
+/** cosine 1 - d/2, euclidean 1/(1+d), squared_euclidean 1/(1+sqrt(d)). */
+function scoreOf(metric: Metric, distance: number): number {
+  const score =
+    metric === "cosine"
+      ? 1 - distance / 2
+      : 1 / (1 + (metric === "euclidean" ? distance : Math.sqrt(distance)));
+  return Math.min(1, Math.max(0, score));
 }

@@ -7,16 +7,16 @@ import { checkModel } from "../embedding/index-embedder.js";
 import { isSameModel } from "../embedding/recipe.js";
 import type { Metric } from "../engine/config.js";
 import type { ErrorCode } from "../errors.js";
-import { invalid } from "../check-input.js";
+import { invalid } from "../checks/input.js";
 import type {
   Client,
   EmbeddedClientOptions,
   HttpClientOptions,
   IndexConfigInput,
   VectorIndex,
-} from "../vector-index.js";
+} from "../api/vector-index.js";
 import type { EncryptedVectorStoreArgs, StoreOptions } from "./store-options.js";
-import { isError } from "../value-kinds.js";
+import { isError } from "../checks/value-kinds.js";
 
 type PlaceOptions = EmbeddedClientOptions | HttpClientOptions;
 

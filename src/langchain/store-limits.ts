@@ -1,11 +1,17 @@
 /** Limits all calls of a store to a filter and a namespace. */
 
-import { invalid } from "../check-input.js";
+import { invalid } from "../checks/input.js";
 import { SealdexError } from "../errors.js";
-import { compileFilter, type Filter, matchesEverything, type Predicate, takeFilter } from "../filter.js";
-import type { JsonText } from "../json-text.js";
-import type { Metadata, NamespaceOption } from "../vector-index.js";
-import { own as ownMembers } from "../value-kinds.js";
+import {
+  compileFilter,
+  type Filter,
+  matchesEverything,
+  type Predicate,
+  takeFilter,
+} from "../api/filter/compile.js";
+import type { JsonText } from "../checks/json-text.js";
+import type { Metadata, NamespaceOption } from "../api/vector-index.js";
+import { own as ownMembers } from "../checks/value-kinds.js";
 
 export interface LimitOptions extends NamespaceOption {
   readonly filter?: Filter | undefined;

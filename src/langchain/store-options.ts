@@ -1,11 +1,11 @@
 /** Options of an `EncryptedVectorStore`. */
 
-import { isBytes } from "../value-kinds.js";
+import { isBytes } from "../checks/value-kinds.js";
 import type { ModelOptions } from "../embedding/model-options.js";
 import type { Metric } from "../engine/config.js";
-import type { Filter } from "../filter.js";
-import { invalid, losslessJson, typeName } from "../check-input.js";
-import { hasOption, type OptionNames, optionNames, takeOptions } from "../option-names.js";
+import type { Filter } from "../api/filter/compile.js";
+import { invalid, losslessJson, typeName } from "../checks/input.js";
+import { hasOption, type OptionNames, optionNames, takeOptions } from "../checks/option-names.js";
 import type {
   Client,
   DeclaredRecall,
@@ -16,7 +16,7 @@ import type {
   PlainIndexConfig,
   PqIndexConfig,
   TextIndexOptions,
-} from "../vector-index.js";
+} from "../api/vector-index.js";
 import type { EmbeddingsInput } from "./choose-embeddings.js";
 
 /**

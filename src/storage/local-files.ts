@@ -4,9 +4,9 @@ import { constants, type Dirent, fstatSync, lstatSync, type Stats } from "node:f
 import { type FileHandle, link, lstat, mkdir, open, opendir, readdir, stat, unlink } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
 import { SealdexError } from "../errors.js";
-import { sortYielding } from "../threads/sort-yielding.js";
+import { sortYielding } from "../async/event-loop.js";
 import type { ByteRange } from "./blob-store.js";
-import { isError } from "../value-kinds.js";
+import { isError } from "../checks/value-kinds.js";
 
 const staleMs = 60 * 60 * 1000;
 /**

@@ -14,10 +14,12 @@
 import { randomBytes } from "node:crypto";
 import { type FileHandle, unlink } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
+import { createSemaphore } from "../async/semaphore.js";
+import { timers } from "../async/timers.js";
+import { isError } from "../checks/value-kinds.js";
 import { SealdexError } from "../errors.js";
 import { withAbsenceCheck } from "./absence.js";
 import type { BlobStore } from "./blob-store.js";
-import { createSemaphore } from "./semaphore.js";
 import { checkKey, checkPrefix } from "./key.js";
 import {
   checkFolders,
@@ -27,14 +29,14 @@ import {
   isFileThere,
   linkUnlessTaken,
   makeFolders,
+  openBlob,
+  type OpenFile,
   readFileRange,
   unlessAbsent,
   walk,
   withFolder,
   writeFile,
 } from "./local-files.js";
-import { SharedReads } from "./shared-reads.js";
-import { isError } from "../value-kinds.js";
 
 /** Operations in progress at once; each holds at most two open files. */
 const operationsMax = 64;
@@ -211,4 +213,44 @@ function translate(operation: string, cause: unknown): SealdexError {
   return new SealdexError("storage_unavailable", `local storage: ${operation} failed with ${reason}${hint}`, {
     cause,
   });
+}
+
+// Opens a file once for reads that start together: opening and closing takes longer than a short
+// read.
+
+interface Shared {
+  readonly file: Promise<OpenFile>;
+  readers: number;
+}
+
+class SharedReads {
+  /**
+   * Files that are not open yet. Later reads open the name again, which may then be another file.
+   */
+  readonly #waiting = new Map<string, Shared>();
+
+  /** Calls `use` with the file, opened after this call. Throws like `openBlob`. */
+  async read<T>(name: string, use: (file: OpenFile) => Promise<T>): Promise<T> {
+    const shared = this.#waiting.get(name) ?? this.#share(name);
+    shared.readers++;
+    const file = await shared.file;
+    try {
+      return await use(file);
+    } finally {
+      shared.readers--;
+      if (shared.readers === 0) await file.handle.close();
+    }
+  }
+
+  #share(name: string): Shared {
+    const file = new Promise<OpenFile>((begin) => {
+      timers.nextTick(() => {
+        this.#waiting.delete(name);
+        begin(openBlob(name));
+      });
+    });
+    const shared = { file, readers: 0 };
+    this.#waiting.set(name, shared);
+    return shared;
+  }
 }

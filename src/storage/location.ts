@@ -1,8 +1,8 @@
 /** Maps storage locations to drivers; the only list of drivers. */
 
 import { SealdexError } from "../errors.js";
-import { checkFolderPath, invalid } from "../check-input.js";
-import { takeOptions } from "../option-names.js";
+import { checkFolderPath, invalid } from "../checks/input.js";
+import { takeOptions } from "../checks/option-names.js";
 import type { BlobStore } from "./blob-store.js";
 import { checkBucketLocation } from "./bucket-location.js";
 import { isTransientServerError } from "./failure.js";

@@ -2,8 +2,8 @@
 
 import { withAbsenceCheck } from "./absence.js";
 import type { BlobStore } from "./blob-store.js";
-import { joinBytes } from "./join-bytes.js";
-import { own } from "../value-kinds.js";
+import { joinBytes } from "../async/event-loop.js";
+import { own } from "../checks/value-kinds.js";
 import { checkKey, checkPrefix } from "./key.js";
 
 export function createMemoryStore(): BlobStore {

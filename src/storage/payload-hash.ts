@@ -1,7 +1,7 @@
 /** The hash of a request's body, which object services require in signatures. */
 
 import { createHash } from "node:crypto";
-import { nextTurn } from "../threads/yield-to-event-loop.js";
+import { nextTurn } from "../async/event-loop.js";
 
 /** Hashed in a few milliseconds. */
 const pieceBytes = 2 * 1024 * 1024;

@@ -11,10 +11,10 @@
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "./blob-store.js";
 import { codeOf, noCode, TimeoutError, unavailable, withTimeout } from "./failure.js";
-import { createSemaphore } from "./semaphore.js";
+import { createSemaphore } from "../async/semaphore.js";
 import { checkKey, checkPrefix } from "./key.js";
-import { checkPeer, type PeerPackage, peerFailure } from "../peer-package.js";
-import { isError } from "../value-kinds.js";
+import { checkPeer, type PeerPackage, peerFailure } from "../checks/peer-package.js";
+import { isError } from "../checks/value-kinds.js";
 
 /** Concurrent operations, and connections of a pool that the driver creates. */
 const operationsMax = 10;

@@ -7,7 +7,7 @@
 
 import { randomBytes } from "node:crypto";
 import { SealdexError } from "../errors.js";
-import { backoffMs, pause } from "../pause.js";
+import { backoffMs, pause } from "../async/backoff.js";
 import type { BlobStore } from "./blob-store.js";
 import { isTransientServiceError } from "./object-store.js";
 

@@ -10,8 +10,8 @@
 
 import { SealdexError } from "../errors.js";
 import { withTimeout } from "./failure.js";
-import { checkPeer, type PeerPackage, peerFailure } from "../peer-package.js";
-import { isError } from "../value-kinds.js";
+import { checkPeer, type PeerPackage, peerFailure } from "../checks/peer-package.js";
+import { isError } from "../checks/value-kinds.js";
 
 /** The members of ioredis's `Redis` or `Cluster` that the driver uses. */
 export interface RedisClient {

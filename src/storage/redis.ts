@@ -15,8 +15,8 @@ import { randomBytes } from "node:crypto";
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "./blob-store.js";
 import { TimeoutError, unavailable, withTimeout } from "./failure.js";
-import { joinBytes } from "./join-bytes.js";
-import { createSemaphore } from "./semaphore.js";
+import { joinBytes } from "../async/event-loop.js";
+import { createSemaphore } from "../async/semaphore.js";
 import { checkKey, checkPrefix } from "./key.js";
 import {
   checkServers,

@@ -10,14 +10,14 @@
  */
 
 import { SealdexError } from "../errors.js";
-import { optionNames, takeOptions } from "../option-names.js";
-import { backoffMs, pause } from "../pause.js";
-import { whenAborted } from "../when-aborted.js";
+import { optionNames, takeOptions } from "../checks/option-names.js";
+import { backoffMs, pause } from "../async/backoff.js";
+import { whenAborted } from "../async/abort.js";
 import { withAbsenceCheckOf } from "./absence.js";
 import type { BlobStore, OperationOptions } from "./blob-store.js";
 import { holdsBytes } from "./holds-bytes.js";
-import { performance, timers } from "../real-timers.js";
-import { none, own } from "../value-kinds.js";
+import { performance, timers } from "../async/timers.js";
+import { none, own } from "../checks/value-kinds.js";
 
 export interface RetryOptions {
   /**

@@ -10,15 +10,21 @@ import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import { addAbortSignal, pipeline, type Readable, Transform } from "node:stream";
 import type * as Sdk from "@aws-sdk/client-s3";
+import { checkPeer, peerFailure, type PeerPackage } from "../checks/peer-package.js";
+import { isError } from "../checks/value-kinds.js";
 import { SealdexError } from "../errors.js";
-import { checkPeer, type PeerPackage, peerFailure } from "../peer-package.js";
 import type { BlobStore } from "./blob-store.js";
 import type { BucketLocation } from "./bucket-location.js";
-import { rangeHeader, readPart } from "./object-body.js";
-import { createObjectStore, type ObjectService, requestsMax, type Signal } from "./object-store.js";
+import { codeFrom, ServiceError } from "./failure.js";
+import {
+  createObjectStore,
+  type ObjectService,
+  rangeHeader,
+  readPart,
+  requestsMax,
+  type Signal,
+} from "./object-store.js";
 import { payloadHash } from "./payload-hash.js";
-import { codeFrom, ServiceError } from "./service-error.js";
-import { isError } from "../value-kinds.js";
 
 /** An `S3Client` of `@aws-sdk/client-s3`: the members that distinguish it from other values. */
 export interface S3ClientLike {

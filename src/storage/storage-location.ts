@@ -1,6 +1,6 @@
 /** Storage locations, one type per kind. docs/storage.md explains them. */
 
-import { optionNames } from "../option-names.js";
+import { optionNames } from "../checks/option-names.js";
 import type { PostgresPool } from "./postgres.js";
 import type { RedisClient } from "./redis-connection.js";
 import type { S3ClientLike } from "./s3.js";

@@ -8,7 +8,7 @@
  * is the last character of each row.
  */
 
-import { Scan } from "./scan.js";
+import { Scan } from "./tokenize.js";
 import type { AnalyzerDefinition } from "./text-options.js";
 import { Vocabulary } from "./vocabulary.js";
 

@@ -1,7 +1,7 @@
 /** Checks the options of a text index and fills in the defaults. */
 
-import { invalid } from "../check-input.js";
-import { optionNames, takeOptions } from "../option-names.js";
+import { invalid } from "../checks/input.js";
+import { optionNames, takeOptions } from "../checks/option-names.js";
 import {
   type AnalyzerDefinition,
   type AnalyzerOptions,

@@ -1,6 +1,7 @@
 /** The terms of all text fields of an item. */
 
 import type { Analyzer } from "./analyzer.js";
+import type { TextField } from "./text-options.js";
 import type { Vocabulary } from "./vocabulary.js";
 
 export interface FieldText {
@@ -47,4 +48,31 @@ export function* documentTerms(
     if (positions.length > 0) base += positions[positions.length - 1] + fieldGap;
   }
   return length;
+}
+
+interface ItemTexts {
+  /** Undefined without contents, or for an image. */
+  readonly contents: string | undefined;
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Texts in the order of `fields`; an array of strings yields each string. Other values yield none.
+ */
+export function fieldTexts(item: ItemTexts, fields: readonly TextField[]): FieldText[] {
+  return fields.flatMap(({ path, weight }) => {
+    const value = path === "contents" ? item.contents : valueAt(item.metadata, path.split("."));
+    return strings(value).map((text) => ({ text, weight }));
+  });
+}
+
+function strings(value: unknown): string[] {
+  const values: readonly unknown[] = Array.isArray(value) ? value : [value];
+  return values.filter((each) => typeof each === "string");
+}
+
+function valueAt(value: unknown, [name, ...rest]: readonly string[]): unknown {
+  if (name === undefined) return value;
+  if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return undefined;
+  return valueAt((value as Readonly<Record<string, unknown>>)[name], rest);
 }

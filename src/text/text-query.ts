@@ -8,8 +8,7 @@
 
 import type { Analyzer, LocatedOccurrences } from "./analyzer.js";
 import { classOf, separator, unspaced } from "./character-class.js";
-import { foldAccents, lowerCase } from "./fold.js";
-import { cut } from "./stem.js";
+import { cut, foldAccents, lowerCase } from "./stem.js";
 
 /** The terms, each at `offset` from the position of the first one. */
 export interface PhraseCondition {

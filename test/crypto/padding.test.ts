@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { paddedLength, paddingFor, withoutPadding } from "../../src/crypto/padding.js";
+import { paddedLength, paddingFor, withoutPadding } from "../../src/crypto/sealed-object.js";
 
 test("lengths are those of the paper's definition", () => {
   // From the reference implementation in Python that the paper gives.

@@ -3,7 +3,6 @@ import { inspect } from "node:util";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { equalInConstantTime, fingerprint, generateKey, parseIndexKey } from "../../src/crypto/keys.js";
-import { paddedLength } from "../../src/crypto/padding.js";
 import {
   generationOf,
   headerBytes,
@@ -12,6 +11,7 @@ import {
   ObjectSealer,
   onlyKey,
   openObject,
+  paddedLength,
   sealObject,
   tagBytes,
 } from "../../src/crypto/sealed-object.js";

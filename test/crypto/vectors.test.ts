@@ -14,8 +14,7 @@ import {
   deriveWrapKeys,
   namespaceCheck,
 } from "../../src/crypto/keys.js";
-import { ObjectOpener, ObjectSealer, onlyKey } from "../../src/crypto/sealed-object.js";
-import { paddingFor } from "../../src/crypto/padding.js";
+import { ObjectOpener, ObjectSealer, onlyKey, paddingFor } from "../../src/crypto/sealed-object.js";
 import {
   isSignedBy,
   newSigningSeed,

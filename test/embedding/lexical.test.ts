@@ -9,7 +9,7 @@ import { builtInEmbedder, lexicalEmbedder } from "../../src/embedding/built-in.j
 import { Models } from "../../src/embedding/models.js";
 import type { Embedder } from "../../src/embedding/embedder.js";
 import { SealdexError } from "../../src/errors.js";
-import { LexicalEmbeddings } from "../../src/langchain/lexical-embeddings.js";
+import { LexicalEmbeddings } from "../../src/langchain/embeddings.js";
 import { lexicalVector, lexicalVectorInPieces } from "../../src/embedding/lexical.js";
 import { turnsDuring } from "../threads/turns.js";
 

@@ -1,7 +1,7 @@
 /** Vectors of recent queries: the same text is embedded once, and few long vectors are kept. */
 
 import { expect, test } from "vitest";
-import { QueryCache } from "../../src/embedding/query-cache.js";
+import { QueryCache } from "../../src/embedding/index-embedder.js";
 
 function newCache(dimension: number) {
   const cache = new QueryCache();

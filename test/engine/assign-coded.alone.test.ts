@@ -1,7 +1,7 @@
 /** Vectors that find the nearest centroid by codes find the one that comparing all of them finds. */
 
 import { afterEach, expect, test } from "vitest";
-import { assignOnce } from "../../src/engine/coded-centroids.js";
+import { assignOnce } from "../../src/engine/lists/centroid-codes.js";
 import { kernels } from "../../src/engine/kernels/kernels.js";
 import { allocate, allocatedBytes, floatsAt, free, wordsAt } from "../../src/engine/kernels/memory.js";
 import { clustered, uniform } from "./data.js";

@@ -1,16 +1,16 @@
 /** Estimates of directions: what a query and a centroid have in common is known, and only the rest is estimated. */
 
 import { expect, test } from "vitest";
-import { CoarseQuantizer } from "../../src/engine/coarse-quantizer.js";
-import { flatCodec } from "../../src/engine/flat.js";
+import { CoarseQuantizer } from "../../src/engine/lists/coarse-quantizer.js";
+import { flatCodec } from "../../src/engine/codes/flat.js";
 import { kernels } from "../../src/engine/kernels/kernels.js";
 import { blockLayout, queryLayout } from "../../src/engine/kernels/kernels.wasm.js";
 import { allFloats, allocate, allWords, floatsAt, free, wordsAt } from "../../src/engine/kernels/memory.js";
 import { toListSpace } from "../../src/engine/metric.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
 import { seededRandom } from "../../src/engine/random.js";
-import { flatScanner } from "../../src/engine/scanner.js";
-import { Search } from "../../src/engine/search.js";
+import { flatScanner } from "../../src/engine/scan/scanner.js";
+import { Search } from "../../src/engine/scan/scan-blocks.js";
 import { gaussian, modelOf } from "./data.js";
 import { finish, joined } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";

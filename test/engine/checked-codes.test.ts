@@ -2,10 +2,15 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { codecToRead } from "../../src/engine/choose-codec.js";
-import { noCentroid, packBlock } from "../../src/engine/code-layout.js";
-import type { Codec } from "../../src/engine/codec.js";
-import { bitOffsetOf, productLayout, putCodeword } from "../../src/engine/codeword-layout.js";
+import { codecToRead } from "../../src/engine/scan/choose-codec.js";
+import {
+  bitOffsetOf,
+  noCentroid,
+  packBlock,
+  productLayout,
+  putCodeword,
+} from "../../src/engine/codes/code-layout.js";
+import type { Codec } from "../../src/engine/codes/codec.js";
 import { type IndexConfig, type Metric, precisions } from "../../src/engine/config.js";
 import type { CodedModel } from "../../src/engine/model.js";
 import { modelOf, uniform } from "./data.js";

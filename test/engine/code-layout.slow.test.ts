@@ -1,8 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { rabitqLayout } from "../../src/engine/rabitq-quantizer.js";
-import { blockBytes, packBlock, rowCodeBytes, unpackBlock } from "../../src/engine/code-layout.js";
-import { productLayout, putCodeword, codewordAt } from "../../src/engine/codeword-layout.js";
+import { rabitqLayout } from "../../src/engine/codes/rabitq-quantizer.js";
+import {
+  blockBytes,
+  codewordAt,
+  packBlock,
+  productLayout,
+  putCodeword,
+  rowCodeBytes,
+  unpackBlock,
+} from "../../src/engine/codes/code-layout.js";
 import { cases } from "../tier.js";
 
 const widths = cases({ fast: [1, 4, 7, 8, 16], all: Array.from({ length: 16 }, (_, i) => i + 1) });

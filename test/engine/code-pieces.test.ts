@@ -1,15 +1,15 @@
 /** Codes that were encoded in pieces are those that are encoded at once. */
 
 import { describe, expect, test } from "vitest";
-import { codecToWrite } from "../../src/engine/choose-codec.js";
-import { CoarseQuantizer } from "../../src/engine/coarse-quantizer.js";
-import { type CodePiece, joinPieces } from "../../src/engine/code-pieces.js";
-import type { Codec } from "../../src/engine/codec.js";
+import { codecToWrite } from "../../src/engine/scan/choose-codec.js";
+import { CoarseQuantizer } from "../../src/engine/lists/coarse-quantizer.js";
+import { type CodePiece, joinPieces } from "../../src/engine/codes/code-pieces.js";
+import type { Codec } from "../../src/engine/codes/codec.js";
 import type { IndexConfig } from "../../src/engine/config.js";
 import { allocate, allocatedBytes, free } from "../../src/engine/kernels/memory.js";
-import { ModelQuantizer } from "../../src/engine/model-quantizer.js";
-import { trainModel } from "../../src/engine/train.js";
-import { trainQuantizer } from "../../src/engine/train-quantizer.js";
+import { ModelQuantizer } from "../../src/engine/codes/model-quantizer.js";
+import { trainModel } from "../../src/engine/training/train.js";
+import { trainQuantizer } from "../../src/engine/training/train-quantizer.js";
 import { clustered, sampleOf } from "./data.js";
 import { finish, joined } from "./finish.js";
 

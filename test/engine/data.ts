@@ -3,7 +3,7 @@
 import type { Metric } from "../../src/engine/config.js";
 import type { Model } from "../../src/engine/model.js";
 import { gaussian, seededRandom } from "../../src/engine/random.js";
-import type { Sample } from "../../src/engine/train.js";
+import type { Sample } from "../../src/engine/training/train.js";
 
 export { gaussian };
 

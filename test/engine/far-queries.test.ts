@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { FarQueries } from "../../src/engine/far-queries.js";
-import { includeUnseen, moveToEnd, queryRows, unseenRows } from "../../src/engine/held-out.js";
+import { FarQueries } from "../../src/engine/training/far-queries.js";
+import { includeUnseen, moveToEnd, queryRows, unseenRows } from "../../src/engine/training/held-out.js";
 import { toListSpace } from "../../src/engine/metric.js";
 import { clustered } from "./data.js";
 import { rowsOf, squaredL2 } from "./oracle.js";

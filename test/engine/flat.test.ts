@@ -1,11 +1,11 @@
 import { expect, describe, test } from "vitest";
 import { metrics, type Metric } from "../../src/engine/config.js";
-import { flatCodec } from "../../src/engine/flat.js";
+import { flatCodec } from "../../src/engine/codes/flat.js";
 import { allocate, allocatedBytes, free, wordsAt } from "../../src/engine/kernels/memory.js";
 import { distanceOf } from "../../src/engine/metric.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
-import { flatScanner } from "../../src/engine/scanner.js";
-import { Search } from "../../src/engine/search.js";
+import { flatScanner } from "../../src/engine/scan/scanner.js";
+import { Search } from "../../src/engine/scan/scan-blocks.js";
 import { clustered } from "./data.js";
 import { joined } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";

@@ -5,23 +5,23 @@
 
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { codecToRead } from "../../src/engine/choose-codec.js";
-import { CoarseQuantizer } from "../../src/engine/coarse-quantizer.js";
-import type { Codec, LoadedCodes } from "../../src/engine/codec.js";
-import { putCodeword } from "../../src/engine/codeword-layout.js";
-import { codedScanner } from "../../src/engine/coded-scanner.js";
+import { codecToRead } from "../../src/engine/scan/choose-codec.js";
+import { CoarseQuantizer } from "../../src/engine/lists/coarse-quantizer.js";
+import type { Codec, LoadedCodes } from "../../src/engine/codes/codec.js";
+import { putCodeword } from "../../src/engine/codes/code-layout.js";
+import { codedScanner } from "../../src/engine/scan/coded-scanner.js";
 import type { IndexConfig } from "../../src/engine/config.js";
-import { flatCodec } from "../../src/engine/flat.js";
+import { flatCodec } from "../../src/engine/codes/flat.js";
 import { callKernel } from "../../src/engine/kernels/kernels.js";
 import { allocate, floatsAt, free, wordsAt } from "../../src/engine/kernels/memory.js";
-import { ListBlockTable } from "../../src/engine/list-block-table.js";
-import { searchLists } from "../../src/engine/list-search.js";
+import { ListBlockTable } from "../../src/engine/scan/list-block-table.js";
+import { searchLists } from "../../src/engine/scan/search-lists.js";
 import type { CodedModel } from "../../src/engine/model.js";
-import { ModelQuantizer } from "../../src/engine/model-quantizer.js";
+import { ModelQuantizer } from "../../src/engine/codes/model-quantizer.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
-import { flatScanner, type Scanner, writeJobs } from "../../src/engine/scanner.js";
-import { Search } from "../../src/engine/search.js";
-import { SpilledCodes } from "../../src/segment/spilled-codes.js";
+import { flatScanner, type Scanner, writeJobs } from "../../src/engine/scan/scanner.js";
+import { Search } from "../../src/engine/scan/scan-blocks.js";
+import { SpilledCodes } from "../../src/state/segment/secondary-codes.js";
 import { modelOf, uniform } from "./data.js";
 import { finish } from "./finish.js";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { callKernel } from "../../src/engine/kernels/kernels.js";
 import { allocate, allocatedBytes, floatsAt, free } from "../../src/engine/kernels/memory.js";
-import { kmeans } from "../../src/engine/kmeans.js";
+import { kmeans } from "../../src/engine/lists/kmeans.js";
 import { seededRandom } from "../../src/engine/random.js";
 import { exchangeRows, exchangesFor } from "../../src/engine/rows.js";
 import { clustered } from "./data.js";

@@ -2,10 +2,10 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { BitReader } from "../../src/engine/bit-reader.js";
-import { BitWriter } from "../../src/engine/bit-writer.js";
-import { endOfRows, PostingCursor } from "../../src/engine/posting-cursor.js";
-import { blockRowsMax, chunkBytes, type PostingList, PostingStream } from "../../src/engine/postings.js";
+import { BitReader } from "../../src/text/bit-reader.js";
+import { BitWriter } from "../../src/text/bit-writer.js";
+import { endOfRows, PostingCursor } from "../../src/text/posting-cursor.js";
+import { blockRowsMax, chunkBytes, type PostingList, PostingStream } from "../../src/text/postings.js";
 import { SealdexError } from "../../src/errors.js";
 
 interface Posting {

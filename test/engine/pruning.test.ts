@@ -9,7 +9,7 @@ import {
   uniformPruning,
 } from "../../src/engine/pruning.js";
 import { limitsFor } from "../../src/engine/recall-curves.js";
-import { trainModel } from "../../src/engine/train.js";
+import { trainModel } from "../../src/engine/training/train.js";
 import { sampleOf, uniform } from "./data.js";
 import { finish } from "./finish.js";
 

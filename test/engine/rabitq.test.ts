@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { CoarseQuantizer } from "../../src/engine/coarse-quantizer.js";
+import { CoarseQuantizer } from "../../src/engine/lists/coarse-quantizer.js";
 import { kernels } from "../../src/engine/kernels/kernels.js";
 import { queryLayout, smallEntryMax } from "../../src/engine/kernels/kernels.wasm.js";
 import {
@@ -11,17 +11,17 @@ import {
   wordsAt,
 } from "../../src/engine/kernels/memory.js";
 import { epsilonByDefault, QueryVector } from "../../src/engine/query-vector.js";
-import { copyPieces } from "../../src/engine/code-pieces.js";
+import { copyPieces } from "../../src/engine/codes/code-pieces.js";
 import {
   encodeList,
   rabitqAddresses,
   rabitqBytes,
   rabitqSections,
   unpackRabitq,
-} from "../../src/engine/rabitq.js";
-import { flatCodec } from "../../src/engine/flat.js";
-import { flatScanner } from "../../src/engine/scanner.js";
-import { Search } from "../../src/engine/search.js";
+} from "../../src/engine/codes/rabitq.js";
+import { flatCodec } from "../../src/engine/codes/flat.js";
+import { flatScanner } from "../../src/engine/scan/scanner.js";
+import { Search } from "../../src/engine/scan/scan-blocks.js";
 import { Rotation, rotatedDimension } from "../../src/engine/rotation.js";
 import { seededRandom } from "../../src/engine/random.js";
 import { clustered, gaussian, modelOf } from "./data.js";

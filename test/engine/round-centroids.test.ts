@@ -2,10 +2,9 @@
 
 import { expect, test } from "vitest";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
-import { roundCentroids } from "../../src/engine/round-centroids.js";
-import { roundVectors } from "../../src/engine/scalar.js";
-import { trainModel } from "../../src/engine/train.js";
-import { encodeCentroids } from "../../src/segment/stored-centroids.js";
+import { roundCentroids, trainModel } from "../../src/engine/training/train.js";
+import { roundVectors } from "../../src/engine/codes/scalar.js";
+import { encodeCentroids } from "../../src/state/segment/stored-model.js";
 import { clustered, sampleOf, uniform } from "./data.js";
 import { finish } from "./finish.js";
 import { rowsOf, squaredL2 } from "./oracle.js";

@@ -1,13 +1,13 @@
 /** Rows are compared with a query in groups: what comes of a row does not depend on its group, nor on its place there. */
 
 import { describe, expect, test } from "vitest";
-import type { Codec } from "../../src/engine/codec.js";
+import type { Codec } from "../../src/engine/codes/codec.js";
 import { metrics, type Metric, type ScalarPrecision } from "../../src/engine/config.js";
-import { flatCodec } from "../../src/engine/flat.js";
+import { flatCodec } from "../../src/engine/codes/flat.js";
 import { kernels } from "../../src/engine/kernels/kernels.js";
 import { allocate, floatsAt, free } from "../../src/engine/kernels/memory.js";
 import { seededRandom } from "../../src/engine/random.js";
-import { roundVectors, scalarCodec } from "../../src/engine/scalar.js";
+import { roundVectors, scalarCodec } from "../../src/engine/codes/scalar.js";
 import { rowsOf } from "./oracle.js";
 import { scan } from "./scan.js";
 

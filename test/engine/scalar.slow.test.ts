@@ -3,9 +3,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { dimensionMax, metrics, type Metric, type ScalarPrecision } from "../../src/engine/config.js";
-import { flatCodec } from "../../src/engine/flat.js";
+import { flatCodec } from "../../src/engine/codes/flat.js";
 import { allocate, allocatedBytes, free } from "../../src/engine/kernels/memory.js";
-import { roundVectors, scalarCodec } from "../../src/engine/scalar.js";
+import { roundVectors, scalarCodec } from "../../src/engine/codes/scalar.js";
 import { clustered } from "./data.js";
 import { joined } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";

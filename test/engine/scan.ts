@@ -1,12 +1,12 @@
 /** A search of one block, from its vectors to the rows found. */
 
-import type { Codec } from "../../src/engine/codec.js";
+import type { Codec } from "../../src/engine/codes/codec.js";
 import type { Metric } from "../../src/engine/config.js";
 import { queryLayout } from "../../src/engine/kernels/kernels.wasm.js";
 import { allocate, allWords, free, wordsAt } from "../../src/engine/kernels/memory.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
-import { flatScanner } from "../../src/engine/scanner.js";
-import { Search } from "../../src/engine/search.js";
+import { flatScanner } from "../../src/engine/scan/scanner.js";
+import { Search } from "../../src/engine/scan/scan-blocks.js";
 import { joined } from "./finish.js";
 
 export interface Found {

@@ -1,12 +1,12 @@
 /** Second lists of rows, against their definition. */
 
 import { describe, expect, test } from "vitest";
-import { CoarseQuantizer } from "../../src/engine/coarse-quantizer.js";
+import { CoarseQuantizer } from "../../src/engine/lists/coarse-quantizer.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import { toListSpace } from "../../src/engine/metric.js";
 import type { Model } from "../../src/engine/model.js";
-import { comparedMax, noList, secondLists } from "../../src/engine/second-lists.js";
-import { trainModel } from "../../src/engine/train.js";
+import { comparedMax, noList, secondLists } from "../../src/engine/lists/second-lists.js";
+import { trainModel } from "../../src/engine/training/train.js";
 import { clustered, modelOf, sampleOf, uniform } from "./data.js";
 import { finish } from "./finish.js";
 import { rowsOf, squaredL2 } from "./oracle.js";

@@ -3,35 +3,35 @@
  * the damages of the fuzz follow from it.
  */
 
-import { openManifest } from "../../src/commit/stored-manifest.js";
-import { AnchorStore } from "../../src/commit/anchored-history.js";
-import type { IndexIdentity } from "../../src/commit/index-identity.js";
-import { Namespaces } from "../../src/commit/namespaces.js";
+import { openManifest } from "../../src/state/commit/stored-manifest.js";
+import { AnchorStore } from "../../src/state/commit/anchored-history.js";
+import type { IndexIdentity } from "../../src/state/commit/index-folder.js";
+import { Namespaces } from "../../src/state/commit/namespaces.js";
 import { fingerprint } from "../../src/crypto/keys.js";
-import { readReceipt } from "../../src/encrypted-index/erase.js";
+import { readReceipt } from "../../src/index/namespaces.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { storeOf } from "../tamper/world.js";
-import { storedDefinition } from "../../src/encrypted-index/stored-definition.js";
-import { codecToRead } from "../../src/engine/choose-codec.js";
+import { storedDefinition } from "../../src/index/open/stored-definition.js";
+import { codecToRead } from "../../src/engine/scan/choose-codec.js";
 import type { Model } from "../../src/engine/model.js";
-import { decodeModel } from "../../src/segment/stored-model.js";
+import { decodeModel } from "../../src/state/segment/stored-model.js";
 import { decodeKeyset } from "../../src/keys/keyset.js";
-import { ColumnPage } from "../../src/segment/column-page.js";
-import { ExpiryPage } from "../../src/segment/expiries.js";
-import { decodeFooter, type Footer } from "../../src/segment/footer.js";
-import { IdPage, OpenIdTable, PostingChunk } from "../../src/segment/opened-blocks.js";
-import { Page } from "../../src/segment/page.js";
+import { ColumnPage } from "../../src/state/segment/columns.js";
+import { ExpiryPage } from "../../src/state/segment/expiries.js";
+import { decodeFooter, type Footer } from "../../src/state/segment/footer.js";
+import { IdPage, OpenIdTable, PostingChunk } from "../../src/state/segment/opened-blocks.js";
+import { Page } from "../../src/state/segment/page.js";
 import {
   contentEntries,
   decodeContents,
   recordEntries,
   recordId,
   recordMetadata,
-} from "../../src/segment/row.js";
-import { openSortedIds } from "../../src/segment/sorted-ids.js";
-import { openTermPage, openTextRows } from "../../src/segment/term-reader.js";
-import { endOfRows, PostingCursor } from "../../src/engine/posting-cursor.js";
-import { chunkBytes } from "../../src/engine/postings.js";
+} from "../../src/state/segment/row.js";
+import { openSortedIds } from "../../src/state/segment/sorted-ids.js";
+import { openTermPage, openTextRows } from "../../src/state/segment/words/term-reader.js";
+import { endOfRows, PostingCursor } from "../../src/text/posting-cursor.js";
+import { chunkBytes } from "../../src/text/postings.js";
 import { blockEntries, encodeRawFooter, type SectionName } from "./raw-footer.js";
 import { type Json, rawJson, type SegmentParts, type StoredParts } from "./stored-parts.js";
 
@@ -90,9 +90,9 @@ function jsonField(
   checkedIn?: string,
 ): Field {
   const files = {
-    manifest: "commit/stored-manifest.ts",
+    manifest: "state/commit/stored-manifest.ts",
     keyset: "keys/keyset.ts",
-    "receipt of an erasure": "encrypted-index/erase.ts",
+    "receipt of an erasure": "index/namespaces.ts",
   };
   return {
     object,
@@ -137,7 +137,7 @@ const watermarkFields = ["history", "uploads"].flatMap((name) => [
     "1 to `next`",
     (parts) => [1, parts.manifest[name].next],
     (parts) => [...notNumbers, 0, parts.manifest[name].next + 1],
-    "commit/retention.ts",
+    "state/commit/retention.ts",
   ),
   jsonField(
     "manifest",
@@ -145,7 +145,7 @@ const watermarkFields = ["history", "uploads"].flatMap((name) => [
     "`floor` to the version",
     (parts) => [parts.manifest[name].floor, versionOf(parts)],
     (parts) => [...notNumbers, 0, versionOf(parts) + 1],
-    "commit/retention.ts",
+    "state/commit/retention.ts",
   ),
   jsonField(
     "manifest",
@@ -153,7 +153,7 @@ const watermarkFields = ["history", "uploads"].flatMap((name) => [
     "0 to 8.64e15",
     [0, 0.5, 8.64e15],
     [...otherTypes, -1, 8.65e15],
-    "commit/retention.ts",
+    "state/commit/retention.ts",
   ),
 ]);
 
@@ -201,7 +201,7 @@ const manifestFields: readonly Field[] = [
     "a version before this one, `-`, 16 bytes in base64url",
     [shortNameOf(0)],
     names,
-    "commit/object-names.ts",
+    "state/commit/object-names.ts",
   ),
   ...pinFields("model.generation", "model.pin"),
   jsonField("manifest", "model.length", "92 to 2^48", [92, 2 ** 48], [...notNumbers, 91, 2 ** 48 + 1]),
@@ -227,7 +227,7 @@ const manifestFields: readonly Field[] = [
     "names as `model.name`, in the order of segments",
     [[shortNameOf(0)]],
     (parts) => [...names(parts).map((name) => [name]), [], [shortNameOf(0), shortNameOf(0)]],
-    "commit/object-names.ts",
+    "state/commit/object-names.ts",
   ),
   jsonField("manifest", "segments", "a list per member, all of one length", [], (parts) => [
     null,
@@ -244,7 +244,7 @@ const manifestFields: readonly Field[] = [
     "as `model.name`, each once",
     [shortNameOf(0)],
     names,
-    "commit/object-names.ts",
+    "state/commit/object-names.ts",
   ),
   ...pinFields("segments.generation[]", "segments.pin[]"),
   jsonField(
@@ -309,7 +309,7 @@ const manifestFields: readonly Field[] = [
       [`manifest/${shortNameOf(0)}`],
       [shortNameOf(0)],
     ],
-    "commit/object-names.ts",
+    "state/commit/object-names.ts",
   ),
   ...watermarkFields,
   jsonField("manifest", "erasures", "1 to 2^48", [1, 2 ** 48], [...notNumbers, 0]),
@@ -384,14 +384,7 @@ const keysetFields: readonly Field[] = [
 
 function definitionFields(): Field[] {
   const own = (field: string, range: string, accepted: Values, refused: Values) =>
-    jsonField(
-      "keyset",
-      `definition.${field}`,
-      range,
-      accepted,
-      refused,
-      "encrypted-index/stored-definition.ts",
-    );
+    jsonField("keyset", `definition.${field}`, range, accepted, refused, "index/open/stored-definition.ts");
   const text = {
     analyzer: { version: 1, language: "none", stemming: true, stopWords: true },
     fields: [{ path: "contents", weight: 1 }],
@@ -444,7 +437,7 @@ function modelField(field: string, at: number, range: string, refused: Values): 
     object: "model",
     field,
     range,
-    checkedIn: "segment/stored-model.ts",
+    checkedIn: "state/segment/stored-model.ts",
     accepted: ({ models }) => [models[0].plaintext.readUInt32LE(at)],
     refused: inParts(refused),
     set({ models }, value) {
@@ -483,7 +476,7 @@ function footerField(field: string, range: string, accepted: Values, refused: Va
     object: "footer",
     field,
     range,
-    checkedIn: field.startsWith("texts") ? "segment/footer-texts.ts" : "segment/footer.ts",
+    checkedIn: field.startsWith("texts") ? "state/segment/footer-texts.ts" : "state/segment/footer.ts",
     accepted: inParts(accepted),
     refused: inParts(refused),
     set(parts, value) {
@@ -649,12 +642,12 @@ function blockField(
 const rowsOf = (parts: StoredParts) => parts.segments[0].footer.rows;
 
 const page = (object: "records" | "contents" | "sorted ids" | "columns") => [
-  blockField(object, "width", "1, 2 or 4", "segment/page.ts", {
+  blockField(object, "width", "1, 2 or 4", "state/segment/page.ts", {
     at: () => 0,
     bytes: 1,
     refused: [0, 3, 255],
   }),
-  blockField(object, "length", "with those of all entries, the length of the page", "segment/page.ts", {
+  blockField(object, "length", "with those of all entries, the length of the page", "state/segment/page.ts", {
     at: () => 1,
     bytes: 1,
     refused: [0, 1, 254],
@@ -678,18 +671,24 @@ const blockFields: readonly Field[] = [
     "records",
     "length of the id",
     "within the record, with the time if there is one",
-    "segment/row.ts",
+    "state/segment/row.ts",
     { at: firstEntryAt, bytes: 2, refused: [0x7fff, 0xffff] },
   ),
   ...page("contents"),
   ...page("sorted ids"),
-  blockField("sorted ids", "id", "ascending UTF-8, the first as in the footer", "segment/sorted-ids.ts", {
-    at: (block) => firstEntryAt(block) + 16,
-    bytes: 1,
-    refused: [0x7f, 0xff],
-  }),
+  blockField(
+    "sorted ids",
+    "id",
+    "ascending UTF-8, the first as in the footer",
+    "state/segment/sorted-ids.ts",
+    {
+      at: (block) => firstEntryAt(block) + 16,
+      bytes: 1,
+      refused: [0x7f, 0xff],
+    },
+  ),
   ...page("columns"),
-  blockField("columns", "length of the values", "within the column", "segment/column.ts", {
+  blockField("columns", "length of the values", "within the column", "state/segment/columns.ts", {
     at: firstEntryAt,
     bytes: 4,
     refused: [0, 1, u32],
@@ -698,36 +697,48 @@ const blockFields: readonly Field[] = [
     "expiries",
     "time",
     "0 to 8.64e15, ascending, the first as in the footer",
-    "segment/expiries.ts",
+    "state/segment/expiries.ts",
     { at: () => 0, bytes: 8, refused: [NaN, Infinity, -1, 1e308, 0] },
   ),
-  blockField("id table", "fingerprint", "ascending, the first word as in the footer", "segment/id-table.ts", {
-    at: () => 0,
-    bytes: 4,
-    refused: [u32],
-  }),
+  blockField(
+    "id table",
+    "fingerprint",
+    "ascending, the first word as in the footer",
+    "state/segment/id-table.ts",
+    {
+      at: () => 0,
+      bytes: 4,
+      refused: [u32],
+    },
+  ),
   blockField(
     "id table",
     "row",
     "below the rows, each once; or 2^32 - 1, as often as there are tombstones",
-    "segment/id-table.ts",
+    "state/segment/id-table.ts",
     {
       at: () => 16,
       bytes: 4,
       refused: (parts) => [rowsOf(parts), u32 - 1, 2 ** 31, u32],
     },
   ),
-  blockField("lengths", "length of a text", "in all as the footer says", "segment/term-reader.ts", {
-    at: () => 0,
-    bytes: 1,
-    refused: [0, 255],
-  }),
-  blockField("dictionary", "terms", "as many as there are", "segment/term-page.ts", {
+  blockField(
+    "lengths",
+    "length of a text",
+    "in all as the footer says",
+    "state/segment/words/term-reader.ts",
+    {
+      at: () => 0,
+      bytes: 1,
+      refused: [0, 255],
+    },
+  ),
+  blockField("dictionary", "terms", "as many as there are", "state/segment/words/term-page.ts", {
     at: () => 0,
     bytes: 1,
     refused: [0, 1, 127],
   }),
-  blockField("dictionary", "start of the first list", "before the end", "segment/term-page.ts", {
+  blockField("dictionary", "start of the first list", "before the end", "state/segment/words/term-page.ts", {
     at: () => 1,
     bytes: 1,
     refused: [127],
@@ -736,7 +747,7 @@ const blockFields: readonly Field[] = [
     "postings",
     "first vector",
     "within its chunk; rows below those of the segment",
-    "engine/posting-cursor.ts",
+    "text/posting-cursor.ts",
     { at: () => 0, bytes: 4, refused: [0xffff_ffff] },
   ),
 ];
@@ -746,7 +757,7 @@ const reference: Field = {
   object: "codes",
   field: "reference",
   range: "a reference centroid of the model, or 2^32 - 1 under `cosine`",
-  checkedIn: "engine/coded.ts",
+  checkedIn: "engine/codes/coded.ts",
   isOfCodes: true,
   accepted: () => [0],
   refused: () => [2 ** 20, 2 ** 31, u32],
@@ -761,7 +772,7 @@ const reference: Field = {
 
 const ofNamespace = {
   object: "secret of a namespace",
-  checkedIn: "commit/namespaces.ts",
+  checkedIn: "state/commit/namespaces.ts",
 } as const;
 
 const namespaceFields: readonly Field[] = [
@@ -788,7 +799,7 @@ function anchorNumber(field: "generation" | "version"): Field {
     object: "anchor",
     field,
     range: "1 to 2^48, in its name",
-    checkedIn: "commit/object-names.ts",
+    checkedIn: "state/commit/object-names.ts",
     accepted: () => [1, 2 ** 48],
     refused: () => [0, 2 ** 48 + 1, 2 ** 53 - 1],
     set: (parts, value) => void (parts.anchor = { ...parts.anchor, [field]: value }),
@@ -802,7 +813,7 @@ const anchorFields: readonly Field[] = [
     object: "anchor",
     field: "digest",
     range: "32 bytes",
-    checkedIn: "commit/anchored-history.ts",
+    checkedIn: "state/commit/anchored-history.ts",
     accepted: () => [Buffer.alloc(32, 7)],
     refused: () => [Buffer.alloc(0), Buffer.alloc(31), Buffer.alloc(33)],
     set: (parts, value) => void (parts.anchor = { ...parts.anchor, digest: value as Buffer }),

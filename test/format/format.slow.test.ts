@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
-import type { Item } from "../../src/vector-index.js";
+import type { Item } from "../../src/api/vector-index.js";
 import { uniform } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
 import { repeats } from "../tier.js";

@@ -1,7 +1,7 @@
 /** Small indexes of all kinds, as stored, to be damaged. */
 
 import { createClient, generateKey } from "../../src/core.js";
-import type { IndexConfigInput } from "../../src/client-options.js";
+import type { IndexConfigInput } from "../../src/api/client.js";
 import { createChoice } from "../fuzz/choice.js";
 import { storeOf } from "../tamper/world.js";
 import { StoredParts } from "./stored-parts.js";

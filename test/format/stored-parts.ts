@@ -12,8 +12,8 @@ import {
   numberOf,
   recordPrefix,
   shortName,
-} from "../../src/commit/object-names.js";
-import { openManifest } from "../../src/commit/stored-manifest.js";
+} from "../../src/state/commit/object-names.js";
+import { openManifest } from "../../src/state/commit/stored-manifest.js";
 import { parseIndexKey, type WrapKeys } from "../../src/crypto/keys.js";
 import {
   headerBytes,
@@ -26,10 +26,10 @@ import {
   type ParentKeys,
   sealObject,
 } from "../../src/crypto/sealed-object.js";
-import { EmbeddedClient, openRequest } from "../../src/encrypted-index/embedded-client.js";
-import { wrapKeysOf } from "../../src/encrypted-index/index-record.js";
+import { EmbeddedClient, openRequest } from "../../src/index/embedded-client.js";
+import { wrapKeysOf } from "../../src/index/open/index-record.js";
 import type { KeyRing } from "../../src/keys/key-ring.js";
-import { keysOfSegment } from "../../src/search/object-owner.js";
+import { keysOfSegment } from "../../src/query/snapshot/segment-keys.js";
 import { type RawFooter, blockEntries, decodeRawFooter, encodeRawFooter } from "./raw-footer.js";
 import { storeOf } from "../tamper/world.js";
 

@@ -1,6 +1,6 @@
 /** Random metadata that are hard on metadata columns, and filters that reach into them. */
 
-import { compileFilter, type CompiledFilter, type Filter } from "../../src/filter.js";
+import { compileFilter, type CompiledFilter, type Filter } from "../../src/api/filter/compile.js";
 import type { Choice } from "./choice.js";
 
 export type Metadata = Record<string, unknown>;

@@ -6,10 +6,10 @@
 import { expect, test } from "vitest";
 import { createClient, generateKey, type IndexConfigInput, type Metric } from "../../src/core.js";
 import { EncryptedVectorStore } from "../../src/index.js";
-import { matchesEverything } from "../../src/filter.js";
-import { evaluateColumns } from "../../src/search/evaluate-columns.js";
-import { rowsPerColumnGroup } from "../../src/segment/column.js";
-import { hasRow } from "../../src/segment/row-bits.js";
+import { matchesEverything } from "../../src/api/filter/compile.js";
+import { evaluateColumns } from "../../src/query/evaluate-columns.js";
+import { rowsPerColumnGroup } from "../../src/state/segment/columns.js";
+import { hasRow } from "../../src/state/segment/row-bits.js";
 import { finish } from "../engine/finish.js";
 import { agrees, conditionsOf, oracle } from "../mingo.js";
 import { columnsOf } from "../segment/columns-of.js";

@@ -14,9 +14,9 @@ import {
   type StoredItem,
   type VectorIndex,
 } from "../../src/core.js";
-import { itemsMin } from "../../src/encrypted-index/automatic-training.js";
-import { pauseMs } from "../../src/encrypted-index/maintenance.js";
-import { matchesEverything } from "../../src/filter.js";
+import { itemsMin } from "../../src/index/training/automatic-training.js";
+import { pauseMs } from "../../src/index/open/maintenance.js";
+import { matchesEverything } from "../../src/api/filter/compile.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import {
   checkAtLimits,

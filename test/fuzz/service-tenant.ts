@@ -2,7 +2,7 @@
 
 import { expect } from "vitest";
 import type { IndexConfigInput, Match, Metric, StoredItem } from "../../src/core.js";
-import { matchesEverything } from "../../src/filter.js";
+import { matchesEverything } from "../../src/api/filter/compile.js";
 import type { Answer } from "../http/service.js";
 import { checkItem, checkMatches } from "./answers.js";
 import { everyList } from "./checked-reads.js";

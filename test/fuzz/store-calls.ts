@@ -3,7 +3,7 @@
 import { Document } from "@langchain/core/documents";
 import { maximalMarginalRelevance } from "@langchain/core/utils/math";
 import { type Client, EncryptedVectorStore, type VectorIndex } from "../../src/index.js";
-import { type CompiledFilter, type Filter, matchesEverything } from "../../src/filter.js";
+import { type CompiledFilter, type Filter, matchesEverything } from "../../src/api/filter/compile.js";
 import { everyList } from "./checked-reads.js";
 import type { Choice } from "./choice.js";
 import { randomFilter, randomMetadata } from "./documents.js";

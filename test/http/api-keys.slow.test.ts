@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { once } from "node:events";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type BlobStore, createClient, generateKey, openLocation } from "../../src/core.js";
-import { mediaType } from "../../src/wire.js";
+import { mediaType } from "../../src/client/wire/wire.js";
 import type { Limits } from "../../packages/server/src/http/limits.js";
 import { type Answer, type RunningService, startService } from "./service.js";
 

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Base64Floats } from "../../packages/server/src/body/base64-floats.js";
-import { decodeBinaryVectors } from "../../src/wire.js";
+import { decodeBinaryVectors } from "../../src/client/wire/wire.js";
 import { type RunningService, startService } from "./service.js";
 
 let service: RunningService;

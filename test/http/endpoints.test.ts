@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { generateKey } from "../../src/core.js";
-import { mediaType } from "../../src/wire.js";
+import { mediaType } from "../../src/client/wire/wire.js";
 import { type RunningService, startService } from "./service.js";
 
 let service: RunningService;

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import { generateKey } from "../../src/core.js";
-import type { ListItemsOptions } from "../../src/vector-index.js";
+import type { ListItemsOptions } from "../../src/api/vector-index.js";
 import { startBoth } from "./both-clients.js";
 
 const { service, clients } = await startBoth();

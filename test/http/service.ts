@@ -6,7 +6,7 @@ import {
   generateKey,
   type HttpClientOptions,
 } from "../../src/core.js";
-import { mediaType } from "../../src/wire.js";
+import { mediaType } from "../../src/client/wire/wire.js";
 import { type AppOptions, createApp } from "../../packages/server/src/app.js";
 
 export interface Answer {

@@ -3,9 +3,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type ErrorCode, SealdexError } from "../../src/errors.js";
-import type { Filter } from "../../src/filter.js";
-import type { CreateIndexOptions, Item, StoredItem, VectorIndex } from "../../src/vector-index.js";
-import * as wire from "../../src/wire.js";
+import type { Filter } from "../../src/api/filter/compile.js";
+import type { CreateIndexOptions, Item, StoredItem, VectorIndex } from "../../src/api/vector-index.js";
+import * as wire from "../../src/client/wire/wire.js";
 
 /** Through the text of JSON, as a request or an answer goes. */
 function sent<T>(body: T): T {

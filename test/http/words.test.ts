@@ -2,8 +2,8 @@
 
 import { expect, test } from "vitest";
 import { generateKey } from "../../src/core.js";
-import type { VectorIndex, WordQuery } from "../../src/vector-index.js";
-import { decodeQuery, encodeQuery } from "../../src/wire.js";
+import type { VectorIndex, WordQuery } from "../../src/api/vector-index.js";
+import { decodeQuery, encodeQuery } from "../../src/client/wire/wire.js";
 import { startBoth } from "./both-clients.js";
 
 const { service, clients } = await startBoth();

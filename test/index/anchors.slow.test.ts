@@ -3,8 +3,8 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { type BlobStore, createClient, generateKey, SealdexError } from "../../src/core.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
-import { historyMs } from "../../src/commit/retention.js";
-import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
+import { historyMs } from "../../src/state/commit/retention.js";
+import { EmbeddedClient } from "../../src/index/embedded-client.js";
 import { StandingClock } from "../protocol/standing-clock.js";
 import { startService } from "../http/service.js";
 import { whole } from "../ranges.js";

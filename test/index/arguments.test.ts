@@ -12,7 +12,7 @@ import {
   LexicalEmbeddings,
   type VectorIndex,
 } from "../../src/index.js";
-import { EncryptedStore } from "../../src/langgraph/encrypted-store.js";
+import { EncryptedStore } from "../../src/langchain/langgraph/encrypted-store.js";
 import { startBoth } from "../http/both-clients.js";
 import { drain } from "./listing.js";
 

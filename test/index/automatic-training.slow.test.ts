@@ -3,13 +3,13 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import { type Client, generateKey, type VectorIndex } from "../../src/core.js";
-import { growth, itemsMin } from "../../src/encrypted-index/automatic-training.js";
-import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
-import { pauseMs, pauseMsMax } from "../../src/encrypted-index/maintenance.js";
+import { growth, itemsMin } from "../../src/index/training/automatic-training.js";
+import { EmbeddedClient } from "../../src/index/embedded-client.js";
+import { pauseMs, pauseMsMax } from "../../src/index/open/maintenance.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
-import type { TrainingProgress } from "../../src/vector-index.js";
+import type { TrainingProgress } from "../../src/api/vector-index.js";
 import { clustered } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
 import { StandingClock } from "../protocol/standing-clock.js";

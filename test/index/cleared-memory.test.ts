@@ -4,10 +4,10 @@ import { expect, test } from "vitest";
 import { wasmMemory } from "../../src/engine/kernels/memory.js";
 import { createClient, generateKey, type IndexType } from "../../src/index.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
-import { BlockCache } from "../../src/segment/block-cache.js";
-import { IndexCache } from "../../src/segment/index-cache.js";
-import { encodePage, Page } from "../../src/segment/page.js";
-import { contentEntries } from "../../src/segment/row.js";
+import { BlockCache } from "../../src/state/cache/block-cache.js";
+import { IndexCache } from "../../src/state/cache/index-cache.js";
+import { encodePage, Page } from "../../src/state/segment/page.js";
+import { contentEntries } from "../../src/state/segment/row.js";
 
 /** Whether kernel memory has these bytes anywhere. */
 function isInKernelMemory(bytes: Buffer): boolean {

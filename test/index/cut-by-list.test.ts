@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { cutByList } from "../../src/encrypted-index/cut-by-list.js";
+import { cutByList } from "../../src/index/maintenance/rewrite.js";
 
 /** Rows in lists of these sizes; row numbers descend, so that places and rows differ. */
 function grouped(sizes: readonly number[]) {

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import { exportItems, generateKey, importItems, type Item, type VectorIndex } from "../../src/core.js";
-import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
+import { EmbeddedClient } from "../../src/index/embedded-client.js";
 import { seededRandom } from "../../src/engine/random.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { StandingClock } from "../protocol/standing-clock.js";

@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, test } from "vitest";
 import { type Client, createClient, generateKey, type Metric, type VectorIndex } from "../../src/core.js";
-import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
+import { EmbeddedClient } from "../../src/index/embedded-client.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { clustered } from "../engine/data.js";

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Filter, generateKey, type Item, type VectorIndex } from "../../src/core.js";
-import { compileFilter } from "../../src/filter.js";
+import { compileFilter } from "../../src/api/filter/compile.js";
 import { seededRandom } from "../../src/engine/random.js";
 import type { Service } from "./behaviour.js";
 

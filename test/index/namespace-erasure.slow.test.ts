@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from "vitest";
 import { type BlobStore, createClient, generateKey, SealdexError } from "../../src/core.js";
-import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
+import { EmbeddedClient } from "../../src/index/embedded-client.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
-import type { Item, VectorIndex } from "../../src/vector-index.js";
+import type { Item, VectorIndex } from "../../src/api/vector-index.js";
 import { openEverything } from "../format/reader.js";
 import { faultyStore, mishaps } from "../protocol/faulty-store.js";
 import { StandingClock } from "../protocol/standing-clock.js";

@@ -11,7 +11,7 @@ import {
   SealdexError,
 } from "../../src/core.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
-import type { IndexConfigInput, Item, VectorIndex } from "../../src/vector-index.js";
+import type { IndexConfigInput, Item, VectorIndex } from "../../src/api/vector-index.js";
 import { startService } from "../http/service.js";
 import { readIndex, type Stored } from "../format/reader.js";
 import { whole } from "../ranges.js";

@@ -4,7 +4,7 @@ import { afterEach, expect, test } from "vitest";
 import { type Client, createClient, generateKey } from "../../src/core.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
-import type { VectorIndex } from "../../src/vector-index.js";
+import type { VectorIndex } from "../../src/api/vector-index.js";
 import { clustered } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import { createClient, generateKey, type VectorIndex } from "../../src/core.js";
-import { EarlyReads } from "../../src/search/early-reads.js";
+import { EarlyReads } from "../../src/query/snapshot/early-reads.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { whole } from "../ranges.js";

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "vitest";
 import { createClient, type Filter, generateKey, type Item, type VectorIndex } from "../../src/core.js";
 import { seededRandom } from "../../src/engine/random.js";
-import { compileFilter } from "../../src/filter.js";
+import { compileFilter } from "../../src/api/filter/compile.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { repeats } from "../tier.js";
 

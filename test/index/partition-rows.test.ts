@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { systemClock } from "../../src/commit/clock.js";
-import type { RowBatch } from "../../src/encrypted-index/live-row-batches.js";
-import { partitionRows } from "../../src/encrypted-index/partition-rows.js";
-import { type Row, rowsOf } from "../../src/segment/row.js";
-import { codedRows, vectorRows } from "../../src/segment/row-source.js";
+import { systemClock } from "../../src/state/commit/clock.js";
+import type { RowBatch } from "../../src/index/maintenance/live-row-batches.js";
+import { partitionRows } from "../../src/index/maintenance/partition-rows.js";
+import { type Row, rowsOf } from "../../src/state/segment/row.js";
+import { codedRows, vectorRows } from "../../src/state/segment/row-source.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { uniform } from "../engine/data.js";
 import { rowsOf as vectorsOf } from "../engine/oracle.js";

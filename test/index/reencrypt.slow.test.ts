@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { type BlobStore, createClient, generateKey, SealdexError } from "../../src/core.js";
 import { generationOf } from "../../src/crypto/sealed-object.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
-import type { IndexConfigInput, VectorIndex } from "../../src/vector-index.js";
+import type { IndexConfigInput, VectorIndex } from "../../src/api/vector-index.js";
 import { faultyStore, switchedStore } from "../protocol/faulty-store.js";
 import { whole } from "../ranges.js";
 

@@ -2,10 +2,10 @@
 
 import { expect, test } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
-import { systemClock } from "../../src/commit/clock.js";
+import { systemClock } from "../../src/state/commit/clock.js";
 import { fingerprint } from "../../src/crypto/keys.js";
 import { seededRandom } from "../../src/engine/random.js";
-import { ShadowTable } from "../../src/search/shadow-table.js";
+import { ShadowTable } from "../../src/query/snapshot/shadow-table.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { fixedRecord, openIndex } from "../protocol/open.js";
 

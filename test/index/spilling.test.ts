@@ -1,9 +1,9 @@
 /** The option that keeps rows of a trained `ivfflat` out of second lists. */
 
 import { describe, expect, test } from "vitest";
-import { systemClock } from "../../src/commit/clock.js";
+import { systemClock } from "../../src/state/commit/clock.js";
 import { createClient, generateKey } from "../../src/core.js";
-import { observedDepths } from "../../src/engine/observed-depths.js";
+import { observedDepths } from "../../src/engine/training/held-out.js";
 import { seededRandom } from "../../src/engine/random.js";
 import { stepLength } from "../../src/engine/recall-curves.js";
 import { createMemoryStore } from "../../src/storage/memory.js";

@@ -1,11 +1,11 @@
 /** Snapshots that newer ones took the place of: whoever still reads one gets its answers, and nothing of it stays in memory. */
 
 import { describe, expect, test } from "vitest";
-import { systemClock } from "../../src/commit/clock.js";
-import { compileFilter } from "../../src/filter.js";
-import type { CheckedQuery } from "../../src/search/query.js";
+import { systemClock } from "../../src/state/commit/clock.js";
+import { compileFilter } from "../../src/api/filter/compile.js";
+import type { CheckedQuery } from "../../src/query/query.js";
 import { queryEach } from "../search/tasks.js";
-import type { Snapshot } from "../../src/search/snapshot.js";
+import type { Snapshot } from "../../src/query/snapshot/snapshot.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { clustered } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { type Client, createClient, generateKey } from "../../src/core.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
-import type { Item } from "../../src/vector-index.js";
+import type { Item } from "../../src/api/vector-index.js";
 import { clustered } from "../engine/data.js";
 
 const d = 16;

@@ -1,7 +1,7 @@
 /** Rewritten rows are found by their words: merges, trainings, updates and erasure analyze stored texts again. */
 
 import { expect, test } from "vitest";
-import { systemClock } from "../../src/commit/clock.js";
+import { systemClock } from "../../src/state/commit/clock.js";
 import { seededRandom } from "../../src/engine/random.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import type { TextDefinition } from "../../src/text/text-options.js";

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import { createClient, type EmbeddedClient, generateKey, type VectorIndex } from "../../src/core.js";
-import type { TextIndexOptions } from "../../src/vector-index.js";
+import type { TextIndexOptions } from "../../src/api/vector-index.js";
 import { seededRandom } from "../../src/engine/random.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";

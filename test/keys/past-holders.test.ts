@@ -5,14 +5,14 @@
 
 import { describe, expect, test } from "vitest";
 import { createClient, generateKey, SealdexError } from "../../src/core.js";
-import { openFolder } from "../../src/commit/index-folder.js";
-import { namespaceName, numberOf } from "../../src/commit/object-names.js";
-import { historyMs } from "../../src/commit/retention.js";
+import { openFolder } from "../../src/state/commit/index-folder.js";
+import { namespaceName, numberOf } from "../../src/state/commit/object-names.js";
+import { historyMs } from "../../src/state/commit/retention.js";
 import { fingerprint, parseIndexKey } from "../../src/crypto/keys.js";
 import { openObject, sealObject } from "../../src/crypto/sealed-object.js";
-import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
-import { openRecord, useKeyset, wrapKeysOf } from "../../src/encrypted-index/index-record.js";
-import type { VectorIndex } from "../../src/vector-index.js";
+import { EmbeddedClient } from "../../src/index/embedded-client.js";
+import { openRecord, useKeyset, wrapKeysOf } from "../../src/index/open/index-record.js";
+import type { VectorIndex } from "../../src/api/vector-index.js";
 import { StandingClock } from "../protocol/standing-clock.js";
 import { whole } from "../ranges.js";
 import { storeOf } from "../tamper/world.js";

@@ -8,7 +8,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createClient, generateKey, SealdexError } from "../../src/core.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
-import type { VectorIndex } from "../../src/vector-index.js";
+import type { VectorIndex } from "../../src/api/vector-index.js";
 import { faultyStore, mishaps, switchedStore } from "../protocol/faulty-store.js";
 
 const runs = Number(process.env.SEALDEX_SCHEDULES ?? 25);

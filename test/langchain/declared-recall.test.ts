@@ -1,4 +1,4 @@
-import { EncryptedStore } from "../../src/langgraph/encrypted-store.js";
+import { EncryptedStore } from "../../src/langchain/langgraph/encrypted-store.js";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import {
   type Client,

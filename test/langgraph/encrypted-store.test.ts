@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 import { InMemoryStore, type BaseStore, type Operation } from "@langchain/langgraph-checkpoint";
 import { afterAll, describe, expect, test } from "vitest";
 import { createClient, generateKey, LexicalEmbeddings } from "../../src/index.js";
-import { EncryptedStore, type SemanticIndex } from "../../src/langgraph/encrypted-store.js";
+import { EncryptedStore, type SemanticIndex } from "../../src/langchain/langgraph/encrypted-store.js";
 import { startService } from "../http/service.js";
 
 const service = await startService();

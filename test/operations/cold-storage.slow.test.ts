@@ -7,7 +7,7 @@ import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { clustered } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
-import { served } from "../../src/served-index.js";
+import { served } from "../../src/api/served-index.js";
 
 const options = { indexName: "cold", indexKey: generateKey() };
 const d = 32;

@@ -2,11 +2,11 @@
 
 import { setImmediate as turn } from "node:timers/promises";
 import { beforeAll, expect, inject, test } from "vitest";
-import { systemClock } from "../../src/commit/clock.js";
-import { namedObjects } from "../../src/commit/manifest.js";
-import { fanIn } from "../../src/encrypted-index/due-segments.js";
-import { pauseMs, pauseMsMax } from "../../src/encrypted-index/maintenance.js";
-import type { OpenIndex } from "../../src/encrypted-index/open-index.js";
+import { systemClock } from "../../src/state/commit/clock.js";
+import { namedObjects } from "../../src/state/commit/manifest.js";
+import { fanIn } from "../../src/index/open/merge-policy.js";
+import { pauseMs, pauseMsMax } from "../../src/index/open/maintenance.js";
+import type { OpenIndex } from "../../src/index/open/open-index.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { fixedRecord, keyOf, type Opened, openIndex } from "../protocol/open.js";

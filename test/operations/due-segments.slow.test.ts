@@ -1,14 +1,14 @@
 /** Which segments writers merge: few segments stay, each write merges little, and no row is merged often. */
 
 import { expect, test } from "vitest";
-import type { SegmentRef } from "../../src/commit/manifest.js";
+import type { SegmentRef } from "../../src/state/commit/manifest.js";
 import {
   dueLargeSegments,
   dueSegments,
   fanIn,
   mergedBytesMax,
   mergedEntriesMax,
-} from "../../src/encrypted-index/due-segments.js";
+} from "../../src/index/open/merge-policy.js";
 import { seededRandom } from "../../src/engine/random.js";
 
 const tiers = 2;

@@ -7,7 +7,7 @@ import { type Client, createClient, generateKey, type IndexConfigInput } from ".
 import { clustered } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
 import { useFakeTime, useRealTime } from "../fake-time.js";
-import { plainResults, served } from "../../src/served-index.js";
+import { plainResults, served } from "../../src/api/served-index.js";
 
 const d = 32;
 const nLists = 60;

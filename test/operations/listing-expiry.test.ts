@@ -1,7 +1,7 @@
 /** A listing whose state is not stored any more says so, and never shows a mixture of states. */
 
 import { expect, test } from "vitest";
-import { gc } from "../../src/encrypted-index/gc.js";
+import { gc } from "../../src/index/maintenance/gc.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { drain } from "../index/listing.js";
 import { fixedRecord, openIndex } from "../protocol/open.js";

@@ -2,9 +2,9 @@
 
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { emptyManifest, type Manifest } from "../../src/commit/manifest.js";
-import { JobRunner } from "../../src/encrypted-index/job-runner.js";
-import { type Job, Maintenance, pauseMs, pauseMsMax } from "../../src/encrypted-index/maintenance.js";
+import { emptyManifest, type Manifest } from "../../src/state/commit/manifest.js";
+import { JobRunner } from "../../src/index/open/job-runner.js";
+import { type Job, Maintenance, pauseMs, pauseMsMax } from "../../src/index/open/maintenance.js";
 import { SealdexError } from "../../src/errors.js";
 import { StandingClock } from "../protocol/standing-clock.js";
 

@@ -1,7 +1,7 @@
 // A process that writes and reads a little at a time, and reports what memory it holds: `{ "pairs": n, "bytes": n,
 // "cacheBytes": n }` on a line of its own, before and after. Uses the build. Run with --expose-gc.
 
-import { EmbeddedClient } from "../../dist/esm/encrypted-index/embedded-client.js";
+import { EmbeddedClient } from "../../dist/esm/index/embedded-client.js";
 import { generateKey } from "../../dist/esm/core.js";
 import { clock, heldBytes } from "./soak-measure.mjs";
 

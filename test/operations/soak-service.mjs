@@ -2,7 +2,7 @@
 // bytes. Uses the build. Run with --expose-gc.
 
 import { createApp } from "../../packages/server/dist/app.js";
-import { EmbeddedClient } from "../../dist/esm/encrypted-index/embedded-client.js";
+import { EmbeddedClient } from "../../dist/esm/index/embedded-client.js";
 import { clock, heldBytes } from "./soak-measure.mjs";
 
 const client = new EmbeddedClient({ indexLocation: { location: "memory" }, automaticTraining: false }, clock);

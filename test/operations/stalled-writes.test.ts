@@ -2,7 +2,7 @@
 
 import { expect, onTestFinished, test } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
-import { fanIn } from "../../src/encrypted-index/due-segments.js";
+import { fanIn } from "../../src/index/open/merge-policy.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 
 /** Larger than the segment of one item, smaller than that of eight. */

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createContext, runInContext } from "node:vm";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
-import type * as realTimers from "../../src/real-timers.js";
+import type * as realTimers from "../../src/async/timers.js";
 
 let path: string;
 beforeEach(async () => {
@@ -76,7 +76,7 @@ test("items expire by the date that a test sets", async () => {
 });
 
 test("without Node.js the timers are those of the browser", () => {
-  const file = join(import.meta.dirname, "../../dist/cjs/real-timers.js");
+  const file = join(import.meta.dirname, "../../dist/cjs/async/timers.js");
   const exports: Record<string, unknown> = {};
   // As a browser's, they refuse to be methods of anything but the window.
   const setTimeout = `function (callback, ms) {

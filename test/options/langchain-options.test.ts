@@ -10,7 +10,7 @@ import {
   SealdexEmbeddings,
   SealdexReranker,
 } from "../../src/index.js";
-import { EncryptedStore } from "../../src/langgraph/encrypted-store.js";
+import { EncryptedStore } from "../../src/langchain/langgraph/encrypted-store.js";
 
 const embeddings = new LexicalEmbeddings({ dimension: 16 });
 const client = createClient({ indexLocation: { location: "memory" } });

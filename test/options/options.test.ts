@@ -24,8 +24,8 @@ import {
   methodOptions,
   selectionOptions,
   updateSelectionOptions,
-} from "../../src/method-options.js";
-import type { OptionNames } from "../../src/option-names.js";
+} from "../../src/api/method-options.js";
+import type { OptionNames } from "../../src/checks/option-names.js";
 import { startBoth } from "../http/both-clients.js";
 
 const { service, clients } = await startBoth();

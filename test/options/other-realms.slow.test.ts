@@ -11,7 +11,7 @@ import { createContext, compileFunction, runInContext, runInNewContext } from "n
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type * as core from "../../src/core.js";
 import { copyIndex, createClient, generateKey, SealdexError } from "../../src/core.js";
-import { isAbortSignal, isError, isMapOrSet } from "../../src/value-kinds.js";
+import { isAbortSignal, isError, isMapOrSet } from "../../src/checks/value-kinds.js";
 
 type Library = typeof core;
 

@@ -8,10 +8,10 @@ import {
   generateKey,
   LexicalEmbeddings,
 } from "../../src/index.js";
-import * as methods from "../../src/method-options.js";
-import { takeOwnOptions } from "../../src/encrypted-index/take-options.js";
-import { hasOption, type OptionNames, takeOptions } from "../../src/option-names.js";
-import { encodeItem } from "../../src/wire.js";
+import * as methods from "../../src/api/method-options.js";
+import { takeOwnOptions } from "../../src/index/take-options.js";
+import { hasOption, type OptionNames, takeOptions } from "../../src/checks/option-names.js";
+import { encodeItem } from "../../src/client/wire/wire.js";
 import { drain } from "../index/listing.js";
 
 const aborted = AbortSignal.abort(new Error("polluted"));

@@ -1,8 +1,13 @@
 /** The anchors of one index in a location of their own: which is the newest, what they refuse, and what they cost. */
 
 import { describe, expect, test } from "vitest";
-import { AnchorStore } from "../../src/commit/anchored-history.js";
-import { anchorName, anchorPrefix, deletedIndexId, parseAnchorName } from "../../src/commit/object-names.js";
+import { AnchorStore } from "../../src/state/commit/anchored-history.js";
+import {
+  anchorName,
+  anchorPrefix,
+  deletedIndexId,
+  parseAnchorName,
+} from "../../src/state/commit/object-names.js";
 import { sealObject } from "../../src/crypto/sealed-object.js";
 import {
   digestOf,

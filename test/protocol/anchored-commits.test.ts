@@ -1,9 +1,9 @@
 /** Commits of an index that has an anchor location. */
 
 import { describe, expect, test } from "vitest";
-import { AnchoredHistory, AnchorStore } from "../../src/commit/anchored-history.js";
-import { ManifestLog } from "../../src/commit/manifest-log.js";
-import type { SealedManifest } from "../../src/commit/stored-manifest.js";
+import { AnchoredHistory, AnchorStore } from "../../src/state/commit/anchored-history.js";
+import { ManifestLog } from "../../src/state/commit/manifest-log.js";
+import type { SealedManifest } from "../../src/state/commit/stored-manifest.js";
 import { SealdexError } from "../../src/errors.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import {

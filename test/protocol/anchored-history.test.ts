@@ -1,10 +1,10 @@
 /** Proving that manifests descend from anchors: the caller's own and the one that an anchor location keeps. */
 
 import { describe, expect, test } from "vitest";
-import type { Anchor } from "../../src/commit/anchor.js";
-import { AnchoredHistory, AnchorStore } from "../../src/commit/anchored-history.js";
+import type { Anchor } from "../../src/state/commit/anchor.js";
+import { AnchoredHistory, AnchorStore } from "../../src/state/commit/anchored-history.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
-import type { SealedManifest } from "../../src/commit/stored-manifest.js";
+import type { SealedManifest } from "../../src/state/commit/stored-manifest.js";
 import { chain, identityOf, indexId, keysUpTo, otherId, sealAfter } from "./commit-world.js";
 
 const keys = keysUpTo(1);

@@ -8,13 +8,13 @@ import {
   type EmbeddedClientOptions,
   generateKey,
 } from "../../src/core.js";
-import { deleteOrphans } from "../../src/encrypted-index/orphans.js";
-import { gc } from "../../src/encrypted-index/gc.js";
-import { compactAll } from "../../src/encrypted-index/compact.js";
-import { liveBlocks } from "../../src/encrypted-index/live-blocks.js";
-import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
-import { historyMs, uploadMs } from "../../src/commit/retention.js";
-import { namedObjects } from "../../src/commit/manifest.js";
+import { deleteOrphans } from "../../src/index/maintenance/orphans.js";
+import { gc } from "../../src/index/maintenance/gc.js";
+import { compactAll } from "../../src/index/maintenance/compact.js";
+import { liveBlocks } from "../../src/index/maintenance/live-blocks.js";
+import { EmbeddedClient } from "../../src/index/embedded-client.js";
+import { historyMs, uploadMs } from "../../src/state/commit/retention.js";
+import { namedObjects } from "../../src/state/commit/manifest.js";
 import { SealdexError } from "../../src/errors.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";

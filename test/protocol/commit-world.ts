@@ -1,11 +1,11 @@
 /** What the commit code alone needs: keys of several generations, chains of manifests, and stores that count and interfere. */
 
 import { signingKey, verifyKeyOf } from "../../src/crypto/signing.js";
-import type { IndexIdentity } from "../../src/commit/index-identity.js";
-import { emptyManifest, type Manifest, type SegmentRef } from "../../src/commit/manifest.js";
-import { type SealedManifest, sealManifest } from "../../src/commit/stored-manifest.js";
-import { ManifestLog } from "../../src/commit/manifest-log.js";
-import { manifestName } from "../../src/commit/object-names.js";
+import type { IndexIdentity } from "../../src/state/commit/index-folder.js";
+import { emptyManifest, type Manifest, type SegmentRef } from "../../src/state/commit/manifest.js";
+import { type SealedManifest, sealManifest } from "../../src/state/commit/stored-manifest.js";
+import { ManifestLog } from "../../src/state/commit/manifest-log.js";
+import { manifestName } from "../../src/state/commit/object-names.js";
 import { KeyRing } from "../../src/keys/key-ring.js";
 import type { Keyset } from "../../src/keys/keyset.js";
 import type { BlobStore, ListOptions } from "../../src/storage/blob-store.js";

@@ -2,12 +2,12 @@
 
 import { expect, test } from "vitest";
 import { generateKey } from "../../src/core.js";
-import type { Clock } from "../../src/commit/clock.js";
-import { gc } from "../../src/encrypted-index/gc.js";
-import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
-import { historyMs } from "../../src/commit/retention.js";
-import { sealManifest } from "../../src/commit/stored-manifest.js";
-import { manifestName } from "../../src/commit/object-names.js";
+import type { Clock } from "../../src/state/commit/clock.js";
+import { gc } from "../../src/index/maintenance/gc.js";
+import { EmbeddedClient } from "../../src/index/embedded-client.js";
+import { historyMs } from "../../src/state/commit/retention.js";
+import { sealManifest } from "../../src/state/commit/stored-manifest.js";
+import { manifestName } from "../../src/state/commit/object-names.js";
 import { SealdexError } from "../../src/errors.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";

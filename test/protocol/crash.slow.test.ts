@@ -6,19 +6,19 @@
 
 import { expect, test } from "vitest";
 import { generateKey } from "../../src/core.js";
-import { deleteOrphans } from "../../src/encrypted-index/orphans.js";
-import { gc } from "../../src/encrypted-index/gc.js";
-import { compactAll } from "../../src/encrypted-index/compact.js";
-import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
-import { namedObjects } from "../../src/commit/manifest.js";
-import { numberOf, recordName } from "../../src/commit/object-names.js";
+import { deleteOrphans } from "../../src/index/maintenance/orphans.js";
+import { gc } from "../../src/index/maintenance/gc.js";
+import { compactAll } from "../../src/index/maintenance/compact.js";
+import { EmbeddedClient } from "../../src/index/embedded-client.js";
+import { namedObjects } from "../../src/state/commit/manifest.js";
+import { numberOf, recordName } from "../../src/state/commit/object-names.js";
 import { parseIndexKey } from "../../src/crypto/keys.js";
-import { openRecord } from "../../src/encrypted-index/index-record.js";
+import { openRecord } from "../../src/index/open/index-record.js";
 import { SealdexError } from "../../src/errors.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { openLocation } from "../../src/storage/location.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
-import type { Item } from "../../src/vector-index.js";
+import type { Item } from "../../src/api/vector-index.js";
 import { faultyStore, mishaps } from "./faulty-store.js";
 import { locationNames, prepareLocation } from "./locations.js";
 import { repeats } from "../tier.js";

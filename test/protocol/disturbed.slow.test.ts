@@ -2,10 +2,10 @@
 
 import { expect, test } from "vitest";
 import { createClient, generateKey, type VectorIndex } from "../../src/core.js";
-import { type Clock, systemClock } from "../../src/commit/clock.js";
-import { compactAll, regroup } from "../../src/encrypted-index/compact.js";
-import { reservationMsMax } from "../../src/commit/manifest.js";
-import { commitRewrite, rewrite } from "../../src/encrypted-index/rewrite.js";
+import { type Clock, systemClock } from "../../src/state/commit/clock.js";
+import { compactAll, regroup } from "../../src/index/maintenance/compact.js";
+import { reservationMsMax } from "../../src/state/commit/manifest.js";
+import { commitRewrite, rewrite } from "../../src/index/maintenance/rewrite.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { type Line, startChild } from "./child.js";

@@ -1,7 +1,7 @@
 /** Names of objects and the keys under which they lie: below the name of their index. */
 
 import { expect, test } from "vitest";
-import { openFolder } from "../../src/commit/index-folder.js";
+import { openFolder } from "../../src/state/commit/index-folder.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { whole } from "../ranges.js";
 

@@ -1,9 +1,9 @@
 /** Commits of a writer that slept until what they follow was deleted. */
 
 import { describe, expect, test } from "vitest";
-import { ManifestLog } from "../../src/commit/manifest-log.js";
-import { openManifest, type SealedManifest } from "../../src/commit/stored-manifest.js";
-import { historyMs } from "../../src/commit/retention.js";
+import { ManifestLog } from "../../src/state/commit/manifest-log.js";
+import { openManifest, type SealedManifest } from "../../src/state/commit/stored-manifest.js";
+import { historyMs } from "../../src/state/commit/retention.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import {
   chain,

@@ -1,9 +1,9 @@
 /** What the commit protocol refuses: names, manifests and anchors that cannot be right. */
 
 import { describe, expect, test } from "vitest";
-import { decodeAnchor, encodeAnchor } from "../../src/commit/anchor.js";
-import { emptyManifest } from "../../src/commit/manifest.js";
-import { encodeManifest, openManifest, sealManifest } from "../../src/commit/stored-manifest.js";
+import { decodeAnchor, encodeAnchor } from "../../src/state/commit/anchor.js";
+import { emptyManifest } from "../../src/state/commit/manifest.js";
+import { encodeManifest, openManifest, sealManifest } from "../../src/state/commit/stored-manifest.js";
 import {
   afterRecords,
   anchorName,
@@ -23,7 +23,7 @@ import {
   parseAnchorName,
   recordName,
   recordPrefix,
-} from "../../src/commit/object-names.js";
+} from "../../src/state/commit/object-names.js";
 import { sealObject } from "../../src/crypto/sealed-object.js";
 import { indexId, keysUpTo } from "./commit-world.js";
 

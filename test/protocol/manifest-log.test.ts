@@ -1,10 +1,9 @@
 /** The log of one process: what it asks of storage, what it commits, and what it answers. */
 
 import { describe, expect, test } from "vitest";
-import { ManifestLog } from "../../src/commit/manifest-log.js";
-import type { Change } from "../../src/commit/group-commit.js";
-import { type Manifest, type ObjectRef, objectsDropped } from "../../src/commit/manifest.js";
-import { historyMs, uploadMs } from "../../src/commit/retention.js";
+import { type Change, ManifestLog } from "../../src/state/commit/manifest-log.js";
+import { type Manifest, type ObjectRef, objectsDropped } from "../../src/state/commit/manifest.js";
+import { historyMs, uploadMs } from "../../src/state/commit/retention.js";
 import { SealdexError } from "../../src/errors.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { identityOf, keysetUpTo, keysUpTo, nameOf, newLog, same, segmentRef } from "./commit-world.js";

@@ -1,11 +1,11 @@
 /** Which manifest is the newest, and what finding it costs: memory that is fresh or old, gaps, replaced histories, revoked keys. */
 
 import { describe, expect, test } from "vitest";
-import { AnchoredHistory, AnchorStore } from "../../src/commit/anchored-history.js";
-import { ManifestReader, type SeenManifest } from "../../src/commit/manifest-reader.js";
-import type { SealedManifest } from "../../src/commit/stored-manifest.js";
-import { manifestName, manifestPrefix } from "../../src/commit/object-names.js";
-import { historyMs } from "../../src/commit/retention.js";
+import { AnchoredHistory, AnchorStore } from "../../src/state/commit/anchored-history.js";
+import { ManifestReader, type SeenManifest } from "../../src/state/commit/manifest-reader.js";
+import type { SealedManifest } from "../../src/state/commit/stored-manifest.js";
+import { manifestName, manifestPrefix } from "../../src/state/commit/object-names.js";
+import { historyMs } from "../../src/state/commit/retention.js";
 import {
   chain,
   identityOf,

@@ -2,9 +2,9 @@
 
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { elapsedMs, instant, systemClock } from "../../src/commit/clock.js";
-import { createConfirmed } from "../../src/commit/create-confirmed.js";
-import { applyChanges, type Change, type Pending } from "../../src/commit/group-commit.js";
+import { elapsedMs, instant, systemClock } from "../../src/state/commit/clock.js";
+import { createConfirmed } from "../../src/state/commit/create-confirmed.js";
+import { applyChanges, type Change, type Pending } from "../../src/state/commit/manifest-log.js";
 import {
   areCommittable,
   byNamespace,
@@ -17,11 +17,11 @@ import {
   objectRefs,
   objectsDropped,
   rowsAtMost,
-} from "../../src/commit/manifest.js";
-import { encodeManifest, openManifest, sealManifest } from "../../src/commit/stored-manifest.js";
-import { newObjectName } from "../../src/commit/object-names.js";
-import { replaceSegments } from "../../src/commit/replace-segments.js";
-import { advanceWatermark, isDue } from "../../src/commit/retention.js";
+} from "../../src/state/commit/manifest.js";
+import { encodeManifest, openManifest, sealManifest } from "../../src/state/commit/stored-manifest.js";
+import { newObjectName } from "../../src/state/commit/object-names.js";
+import { replaceSegments } from "../../src/state/commit/replace-segments.js";
+import { advanceWatermark, isDue } from "../../src/state/commit/retention.js";
 import { headerBytes, sealObject } from "../../src/crypto/sealed-object.js";
 import {
   chain,

@@ -3,10 +3,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
-import { EmbeddedClient } from "../../src/encrypted-index/embedded-client.js";
-import { deleteOrphans } from "../../src/encrypted-index/orphans.js";
-import { folderPrefix, orphanName, recordName } from "../../src/commit/object-names.js";
-import { uploadMs } from "../../src/commit/retention.js";
+import { EmbeddedClient } from "../../src/index/embedded-client.js";
+import { deleteOrphans } from "../../src/index/maintenance/orphans.js";
+import { folderPrefix, orphanName, recordName } from "../../src/state/commit/object-names.js";
+import { uploadMs } from "../../src/state/commit/retention.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { StandingClock } from "./standing-clock.js";

@@ -1,9 +1,9 @@
 /** The secrets of namespaces: which may be used after which manifest, what finding them costs, and that destroyed ones are gone. */
 
 import { describe, expect, test } from "vitest";
-import { emptyManifest, type Manifest } from "../../src/commit/manifest.js";
-import { canBeWritten, type Namespace, Namespaces } from "../../src/commit/namespaces.js";
-import { namespaceName, namespacesPrefix } from "../../src/commit/object-names.js";
+import { emptyManifest, type Manifest } from "../../src/state/commit/manifest.js";
+import { canBeWritten, type Namespace, Namespaces } from "../../src/state/commit/namespaces.js";
+import { namespaceName, namespacesPrefix } from "../../src/state/commit/object-names.js";
 import { fingerprint, namespaceCheck, secretKey } from "../../src/crypto/keys.js";
 import { openObject, sealObject } from "../../src/crypto/sealed-object.js";
 import { identityOf, indexId, keysUpTo, recordingStore, segmentRef, wavesOf } from "./commit-world.js";

@@ -2,22 +2,22 @@
 
 import { deriveWrapKeys, parseIndexKey } from "../../src/crypto/keys.js";
 import { signingKey, verifyKeyOf } from "../../src/crypto/signing.js";
-import type { Clock } from "../../src/commit/clock.js";
-import { folderPrefix, indexesPrefix } from "../../src/commit/object-names.js";
-import { historyMs } from "../../src/commit/retention.js";
-import { EncryptedIndex } from "../../src/encrypted-index/encrypted-index.js";
-import { makeRoom } from "../../src/encrypted-index/gc.js";
-import type { OpenedRecord } from "../../src/encrypted-index/index-record.js";
-import { Listings } from "../../src/encrypted-index/listings.js";
-import { JobRunner } from "../../src/encrypted-index/job-runner.js";
-import { maintenanceJobs } from "../../src/encrypted-index/maintenance-jobs.js";
-import { openIndex as openInner, type OpenIndex } from "../../src/encrypted-index/open-index.js";
+import type { Clock } from "../../src/state/commit/clock.js";
+import { folderPrefix, indexesPrefix } from "../../src/state/commit/object-names.js";
+import { historyMs } from "../../src/state/commit/retention.js";
+import { EncryptedIndex } from "../../src/index/encrypted-index.js";
+import { makeRoom } from "../../src/index/maintenance/gc.js";
+import type { OpenedRecord } from "../../src/index/open/index-record.js";
+import { Listings } from "../../src/index/open/listings.js";
+import { JobRunner } from "../../src/index/open/job-runner.js";
+import { maintenanceJobs } from "../../src/index/maintenance-jobs.js";
+import { openIndex as openInner, type OpenIndex } from "../../src/index/open/open-index.js";
 import { KeyRing } from "../../src/keys/key-ring.js";
-import { Calls } from "../../src/calls.js";
-import { BlockCache } from "../../src/segment/block-cache.js";
+import { Calls } from "../../src/async/calls.js";
+import { BlockCache } from "../../src/state/cache/block-cache.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import type { TextDefinition } from "../../src/text/text-options.js";
-import type { VectorIndex } from "../../src/vector-index.js";
+import type { VectorIndex } from "../../src/api/vector-index.js";
 
 export interface Opened {
   readonly index: VectorIndex;

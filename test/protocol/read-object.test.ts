@@ -1,7 +1,7 @@
 /** Objects that are read as a whole, in parts, up to a bound. */
 
 import { expect, test } from "vitest";
-import { checkObjectLength, readObject } from "../../src/commit/read-object.js";
+import { checkObjectLength, readObject } from "../../src/state/commit/read-object.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 
 const mebibyte = 2 ** 20;

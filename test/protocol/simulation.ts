@@ -5,18 +5,18 @@
  */
 
 import { createHash } from "node:crypto";
-import { forLoader } from "../../src/encrypted-index/for-loader.js";
-import { gc } from "../../src/encrypted-index/gc.js";
-import { compactAll } from "../../src/encrypted-index/compact.js";
-import { listIndex, openListed } from "../../src/encrypted-index/open-listed.js";
-import { commitRewrite, rewrite } from "../../src/encrypted-index/rewrite.js";
-import { type Manifest, namedObjects } from "../../src/commit/manifest.js";
-import { numberOf } from "../../src/commit/object-names.js";
+import { forLoader } from "../../src/index/for-loader.js";
+import { gc } from "../../src/index/maintenance/gc.js";
+import { compactAll } from "../../src/index/maintenance/compact.js";
+import { listIndex, openListed } from "../../src/index/open/open-newest.js";
+import { commitRewrite, rewrite } from "../../src/index/maintenance/rewrite.js";
+import { type Manifest, namedObjects } from "../../src/state/commit/manifest.js";
+import { numberOf } from "../../src/state/commit/object-names.js";
 import { SealdexError } from "../../src/errors.js";
 import { withAbsenceCheckOf } from "../../src/storage/absence.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
-import type { StoredItem, VectorIndex } from "../../src/vector-index.js";
+import type { StoredItem, VectorIndex } from "../../src/api/vector-index.js";
 import { type Call, expectLinearizable } from "./linearizability.js";
 import { fixedRecord, indexName, keyOf, type Opened, openIndex } from "./open.js";
 import { type Faults, noFaults, simulatedStore, World } from "./world.js";

@@ -1,6 +1,6 @@
 /** A clock that stands until it is put forward. */
 
-import type { Clock } from "../../src/commit/clock.js";
+import type { Clock } from "../../src/state/commit/clock.js";
 
 interface Timer {
   readonly due: number;

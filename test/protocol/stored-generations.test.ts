@@ -1,7 +1,7 @@
 /** Under which keys stored manifests are sealed, as their headers say. */
 
 import { expect, test } from "vitest";
-import { storedGenerations } from "../../src/commit/stored-generations.js";
+import { storedGenerations } from "../../src/state/commit/read-object.js";
 import { chain, indexId, keysUpTo, nameOf, recordingStore, sealAfter, storeAll } from "./commit-world.js";
 
 test("the oldest and the newest manifest tell theirs, and one that is gone tells none", async () => {

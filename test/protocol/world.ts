@@ -3,7 +3,7 @@
  * chance, so the same seed gives the same run.
  */
 
-import type { Clock } from "../../src/commit/clock.js";
+import type { Clock } from "../../src/state/commit/clock.js";
 import { SealdexError } from "../../src/errors.js";
 import { seededRandom } from "../../src/engine/random.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";

@@ -1,7 +1,7 @@
 /** Reads that begin before it is known whether they are needed. */
 
 import { expect, test } from "vitest";
-import { EarlyReads } from "../../src/search/early-reads.js";
+import { EarlyReads } from "../../src/query/snapshot/early-reads.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 
 const readAhead = 32 * 1024;

@@ -1,9 +1,9 @@
 /** What columns decide of a filter, row by row: yes, no, or that the record has to be read. */
 
 import { expect, test } from "vitest";
-import { compileFilter } from "../../src/filter.js";
-import { evaluateColumns, pathsOf } from "../../src/search/evaluate-columns.js";
-import { hasRow } from "../../src/segment/row-bits.js";
+import { compileFilter } from "../../src/api/filter/compile.js";
+import { evaluateColumns, pathsOf } from "../../src/query/evaluate-columns.js";
+import { hasRow } from "../../src/state/segment/row-bits.js";
 import { finish } from "../engine/finish.js";
 import { columnsOf } from "../segment/columns-of.js";
 

@@ -1,11 +1,11 @@
 /** Which lists a filtered query probes, compared with what their rule says in plain words. */
 
 import { afterAll, describe, expect, test } from "vitest";
-import { CoarseQuantizer, type ListSet } from "../../src/engine/coarse-quantizer.js";
-import { likelyLists } from "../../src/engine/probe-limits.js";
+import { CoarseQuantizer, type ListSet } from "../../src/engine/lists/coarse-quantizer.js";
+import { likelyLists } from "../../src/engine/lists/probe-limits.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
-import { outlyingDepth, probeMatching } from "../../src/search/filtered-probes.js";
-import { addRow, noRows } from "../../src/segment/row-bits.js";
+import { outlyingDepth, probeMatching } from "../../src/query/filtered-probes.js";
+import { addRow, noRows } from "../../src/state/segment/row-bits.js";
 import { finish } from "../engine/finish.js";
 
 const opened: { free(): void }[] = [];

@@ -1,30 +1,25 @@
 /** What searches open in memory: what is there without waiting, and that all of it is given back, also when a read fails. */
 
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { systemClock } from "../../src/commit/clock.js";
+import { systemClock } from "../../src/state/commit/clock.js";
 import { allocatedBytes, wordsAt } from "../../src/engine/kernels/memory.js";
-import { compileFilter } from "../../src/filter.js";
-import type { Matches } from "../../src/search/matches.js";
-import { memoryUse } from "../../src/search/memory-use.js";
-import {
-  isComplete,
-  openedListBlocks,
-  pinListBlocks,
-  PlacedRows,
-} from "../../src/search/open-list-blocks.js";
-import type { HeldSnapshot } from "../../src/search/open-snapshots.js";
-import { pinIdTables } from "../../src/search/pinned-id-tables.js";
+import { compileFilter } from "../../src/api/filter/compile.js";
+import type { Matches } from "../../src/query/matches.js";
+import { memoryUse } from "../../src/query/searcher.js";
+import { isComplete, openedListBlocks, pinListBlocks, PlacedRows } from "../../src/query/open-list-blocks.js";
+import type { HeldSnapshot } from "../../src/query/snapshot/open-snapshots.js";
+import { pinIdTables } from "../../src/query/snapshot/id-tables.js";
 import {
   isSelective,
   peekPrefiltered,
   pinPrefiltered,
   unpinPrefiltered,
-} from "../../src/search/prefiltered-rows.js";
-import { searchPrefiltered as searchTask } from "../../src/search/prefiltered-search.js";
-import { resultNow } from "../../src/threads/run.js";
+} from "../../src/query/prefiltered-rows.js";
+import { searchPrefiltered as searchTask } from "../../src/query/query-prefiltered.js";
+import { resultNow } from "../../src/engine/threads/run.js";
 import { findMatches, searchPrefiltered } from "./tasks.js";
-import type { SearchScope } from "../../src/search/search-scope.js";
-import { recordId } from "../../src/segment/row.js";
+import type { SearchScope } from "../../src/query/search-scope.js";
+import { recordId } from "../../src/state/segment/row.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { fixedRecord, type Opened, openIndex } from "../protocol/open.js";
 

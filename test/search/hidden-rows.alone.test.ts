@@ -1,9 +1,9 @@
 /** Which rows of a segment newer ones hide, compared with a plain model of what was written. */
 
 import { describe, expect, test } from "vitest";
-import { hiddenRows } from "../../src/search/hidden-rows.js";
-import type { Snapshot } from "../../src/search/snapshot.js";
-import { hasRow } from "../../src/segment/row-bits.js";
+import { hiddenRows } from "../../src/query/words/hidden-rows.js";
+import type { Snapshot } from "../../src/query/snapshot/snapshot.js";
+import { hasRow } from "../../src/state/segment/row-bits.js";
 import { idsOf, indexesOfSuite, named, type Write, write } from "./histories.js";
 
 const { newIndex } = indexesOfSuite();

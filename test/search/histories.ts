@@ -1,10 +1,10 @@
 /** Indexes and histories of writes that suites of searches share. */
 
 import { afterAll, expect } from "vitest";
-import { systemClock } from "../../src/commit/clock.js";
+import { systemClock } from "../../src/state/commit/clock.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
-import type { OpenSegment } from "../../src/search/snapshot.js";
-import { recordId } from "../../src/segment/row.js";
+import type { OpenSegment } from "../../src/query/snapshot/snapshot.js";
+import { recordId } from "../../src/state/segment/row.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { fixedRecord, type Opened, openIndex } from "../protocol/open.js";

@@ -1,10 +1,10 @@
 /** The ids of a segment in their order, page by page. */
 
 import { beforeAll, describe, expect, test } from "vitest";
-import { systemClock } from "../../src/commit/clock.js";
+import { systemClock } from "../../src/state/commit/clock.js";
 import { fingerprint } from "../../src/crypto/keys.js";
-import { IdCursor } from "../../src/search/id-cursor.js";
-import type { SegmentReader } from "../../src/segment/segment-reader.js";
+import { IdCursor } from "../../src/index/listing/live-ids.js";
+import type { SegmentReader } from "../../src/state/segment/segment-reader.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { fixedRecord, openIndex } from "../protocol/open.js";
 

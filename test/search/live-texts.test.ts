@@ -1,16 +1,22 @@
 /** Words of live rows in several segments, and what is remembered of them for the next query. */
 
 import { afterAll, beforeAll, beforeEach, afterEach, describe, expect, test } from "vitest";
-import { systemClock } from "../../src/commit/clock.js";
-import { compileFilter } from "../../src/filter.js";
-import { type LiveTexts, loadTerm, loadTexts, openedTerm, openedTexts } from "../../src/search/live-texts.js";
-import type { HeldSnapshot } from "../../src/search/open-snapshots.js";
-import { findTerms } from "../../src/search/query-terms.js";
-import { searchText } from "../../src/search/search-text.js";
-import { type RowRef, Snapshot } from "../../src/search/snapshot.js";
-import { recordId } from "../../src/segment/row.js";
-import { BlockCache } from "../../src/segment/block-cache.js";
-import { IndexCache } from "../../src/segment/index-cache.js";
+import { systemClock } from "../../src/state/commit/clock.js";
+import { compileFilter } from "../../src/api/filter/compile.js";
+import {
+  type LiveTexts,
+  loadTerm,
+  loadTexts,
+  openedTerm,
+  openedTexts,
+} from "../../src/query/words/live-texts.js";
+import type { HeldSnapshot } from "../../src/query/snapshot/open-snapshots.js";
+import { findTerms } from "../../src/query/words/query-terms.js";
+import { searchText } from "../../src/query/words/search-words.js";
+import { type RowRef, Snapshot } from "../../src/query/snapshot/snapshot.js";
+import { recordId } from "../../src/state/segment/row.js";
+import { BlockCache } from "../../src/state/cache/block-cache.js";
+import { IndexCache } from "../../src/state/cache/index-cache.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { createAnalyzer } from "../../src/text/analyzer.js";
 import type { TextDefinition } from "../../src/text/text-options.js";

@@ -1,15 +1,15 @@
 /** What a filter means for a query: how many rows match, where, and how they lie in the lists. */
 
 import { describe, expect, test } from "vitest";
-import { compileFilter } from "../../src/filter.js";
+import { compileFilter } from "../../src/api/filter/compile.js";
 import {
   distributionOf,
   findMatches as findTask,
   listMatches,
   type Matches,
   withMatches,
-} from "../../src/search/matches.js";
-import { resultNow } from "../../src/threads/run.js";
+} from "../../src/query/matches.js";
+import { resultNow } from "../../src/engine/threads/run.js";
 import { findMatches } from "./tasks.js";
 import { border, filtered, metadata, nLists, snapshot, usePlannedIndex } from "./planned-index.js";
 

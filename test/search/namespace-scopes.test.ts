@@ -1,11 +1,11 @@
 /** What a client has open of the whole index and of single namespaces. */
 
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { systemClock } from "../../src/commit/clock.js";
-import type { Manifest } from "../../src/commit/manifest.js";
-import { fingerprintsIn } from "../../src/search/namespace-fingerprints.js";
-import type { SearchTarget } from "../../src/search/namespace-scopes.js";
-import { keysOfSegment } from "../../src/search/object-owner.js";
+import { systemClock } from "../../src/state/commit/clock.js";
+import type { Manifest } from "../../src/state/commit/manifest.js";
+import { fingerprintsIn } from "../../src/query/snapshot/find-rows.js";
+import type { SearchTarget } from "../../src/index/open/namespace-scopes.js";
+import { keysOfSegment } from "../../src/query/snapshot/segment-keys.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { fixedRecord, type Opened, openIndex } from "../protocol/open.js";
 

@@ -3,12 +3,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Model } from "../../src/engine/model.js";
 import { createClient, generateKey } from "../../src/core.js";
-import { compileFilter } from "../../src/filter.js";
+import { compileFilter } from "../../src/api/filter/compile.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
-import { resultNow } from "../../src/threads/run.js";
-import type { Snapshots } from "../../src/search/snapshots.js";
+import { resultNow } from "../../src/engine/threads/run.js";
+import type { Snapshots } from "../../src/query/snapshot/snapshots.js";
 import { immediately, isModelOpen, queryEach } from "./tasks.js";
-import type { Snapshot } from "../../src/search/snapshot.js";
+import type { Snapshot } from "../../src/query/snapshot/snapshot.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { fixedRecord, keyOf, type Opened, openIndex } from "../protocol/open.js";

@@ -1,8 +1,8 @@
 /** Keys that order items, and the search for the first of them. */
 
 import { describe, expect, test } from "vitest";
-import { firstIndex } from "../../src/segment/first-index.js";
-import { columnKey, compareKeys, keyAt, type OrderKey } from "../../src/search/order-key.js";
+import { firstIndex } from "../../src/state/segment/row-bits.js";
+import { columnKey, compareKeys, keyAt, type OrderKey } from "../../src/index/listing/order-key.js";
 
 const long = "x".repeat(97);
 

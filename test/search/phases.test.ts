@@ -7,11 +7,11 @@ import { allFloats } from "../../src/engine/kernels/memory.js";
 import { outlyingEpsilonAt } from "../../src/engine/pruning.js";
 import type { QueryVector } from "../../src/engine/query-vector.js";
 import { cosineNeeded } from "../../src/engine/recall-curves.js";
-import { listMatches } from "../../src/search/matches.js";
-import { phases } from "../../src/search/phases.js";
-import { plan, type TrainedScope } from "../../src/search/plan.js";
-import { type Probing } from "../../src/search/scan-limits.js";
-import type { ScanPhase } from "../../src/search/scan-list-blocks.js";
+import { listMatches } from "../../src/query/matches.js";
+import { phases } from "../../src/query/phases.js";
+import { plan, type TrainedScope } from "../../src/query/plan.js";
+import { type Probing } from "../../src/query/scan-limits.js";
+import type { ScanPhase } from "../../src/query/scan-list-blocks.js";
 import {
   all,
   automatic,

@@ -1,12 +1,12 @@
 /** Which blocks a query plans to scan: of each way of asking, compared with what the lists and their rows say. */
 
 import { describe, expect, test } from "vitest";
-import { likelyLists, probeLimit } from "../../src/engine/probe-limits.js";
+import { likelyLists, probeLimit } from "../../src/engine/lists/probe-limits.js";
 import { epsilonByDefault } from "../../src/engine/query-vector.js";
 import { limitsFor } from "../../src/engine/recall-curves.js";
-import { distributionOf, listMatches } from "../../src/search/matches.js";
-import { plan } from "../../src/search/plan.js";
-import { scanLimits } from "../../src/search/scan-limits.js";
+import { distributionOf, listMatches } from "../../src/query/matches.js";
+import { plan } from "../../src/query/plan.js";
+import { scanLimits } from "../../src/query/scan-limits.js";
 import {
   all,
   asked,

@@ -1,16 +1,16 @@
 /** An index with a model and two segments of its lists, and the queries and filters of tests of how it is searched. */
 
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
-import { systemClock } from "../../src/commit/clock.js";
-import type { Probes } from "../../src/engine/coarse-quantizer.js";
+import { systemClock } from "../../src/state/commit/clock.js";
+import type { Probes } from "../../src/engine/lists/coarse-quantizer.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
-import { compileFilter } from "../../src/filter.js";
-import type { Matches } from "../../src/search/matches.js";
+import { compileFilter } from "../../src/api/filter/compile.js";
+import type { Matches } from "../../src/query/matches.js";
 import { findMatches } from "./tasks.js";
-import type { HeldSnapshot } from "../../src/search/open-snapshots.js";
-import { type TrainedScope } from "../../src/search/plan.js";
-import { type Probing } from "../../src/search/scan-limits.js";
-import type { ListBlock, Snapshot } from "../../src/search/snapshot.js";
+import type { HeldSnapshot } from "../../src/query/snapshot/open-snapshots.js";
+import { type TrainedScope } from "../../src/query/plan.js";
+import { type Probing } from "../../src/query/scan-limits.js";
+import type { ListBlock, Snapshot } from "../../src/query/snapshot/snapshot.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { clustered } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";

@@ -1,13 +1,13 @@
 /** What is read ahead of queries: all of an index, or as much as the cache has room for. */
 
 import { describe, expect, test } from "vitest";
-import { systemClock } from "../../src/commit/clock.js";
+import { systemClock } from "../../src/state/commit/clock.js";
 import { createClient, generateKey } from "../../src/core.js";
-import { prefetch } from "../../src/search/prefetch.js";
-import { Searcher } from "../../src/search/searcher.js";
-import type { Block } from "../../src/segment/block.js";
-import { BlockCache } from "../../src/segment/block-cache.js";
-import { IndexCache } from "../../src/segment/index-cache.js";
+import { prefetch } from "../../src/query/prefetch.js";
+import { Searcher } from "../../src/query/searcher.js";
+import type { Block } from "../../src/state/segment/block.js";
+import { BlockCache } from "../../src/state/cache/block-cache.js";
+import { IndexCache } from "../../src/state/cache/index-cache.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { isModelOpen } from "./tasks.js";
 import { fixedRecord, openIndex } from "../protocol/open.js";

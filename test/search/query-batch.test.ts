@@ -1,11 +1,11 @@
 /** Queries that are scanned together, and which of them search again alone. */
 
 import { describe, expect, test } from "vitest";
-import { compileFilter } from "../../src/filter.js";
-import { plan, type TrainedScope } from "../../src/search/plan.js";
-import { type Probing } from "../../src/search/scan-limits.js";
+import { compileFilter } from "../../src/api/filter/compile.js";
+import { plan, type TrainedScope } from "../../src/query/plan.js";
+import { type Probing } from "../../src/query/scan-limits.js";
 import { queryEach as queryAll } from "./tasks.js";
-import { searchTogether } from "../../src/search/query-batch.js";
+import { searchTogether } from "../../src/query/query-batch.js";
 import {
   all,
   automatic,

@@ -2,17 +2,17 @@
 
 import { kernelCalls } from "../operations/count-kernels.js";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { systemClock } from "../../src/commit/clock.js";
+import { systemClock } from "../../src/state/commit/clock.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
-import { compileFilter } from "../../src/filter.js";
-import { type CheckedQuery, nearest as nearestTask, query as queryTask } from "../../src/search/query.js";
-import { resultNow, start as startTask } from "../../src/threads/run.js";
+import { compileFilter } from "../../src/api/filter/compile.js";
+import { type CheckedQuery, nearest as nearestTask, query as queryTask } from "../../src/query/query.js";
+import { resultNow, start as startTask } from "../../src/engine/threads/run.js";
 import { isModelOpen, query as queryOne, queryEach as query } from "./tasks.js";
-import { searchTogether } from "../../src/search/query-batch.js";
-import { Searcher } from "../../src/search/searcher.js";
-import { Snapshot } from "../../src/search/snapshot.js";
-import { BlockCache } from "../../src/segment/block-cache.js";
-import { IndexCache } from "../../src/segment/index-cache.js";
+import { searchTogether } from "../../src/query/query-batch.js";
+import { Searcher } from "../../src/query/searcher.js";
+import { Snapshot } from "../../src/query/snapshot/snapshot.js";
+import { BlockCache } from "../../src/state/cache/block-cache.js";
+import { IndexCache } from "../../src/state/cache/index-cache.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { clustered } from "../engine/data.js";

@@ -2,12 +2,12 @@
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { SealdexError } from "../../src/errors.js";
-import type { Snapshot } from "../../src/search/snapshot.js";
+import type { Snapshot } from "../../src/query/snapshot/snapshot.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { fixedRecord, keyOf, type Opened, openIndex } from "../protocol/open.js";
-import { run } from "../../src/threads/run.js";
-import { nextTurn } from "../../src/threads/yield-to-event-loop.js";
+import { run } from "../../src/engine/threads/run.js";
+import { nextTurn } from "../../src/async/event-loop.js";
 import { StandingClock } from "../protocol/standing-clock.js";
 
 let store: BlobStore;

@@ -1,16 +1,16 @@
 /** Items that are read by their rows: what each has, how many are read at a time, and what they take of memory. */
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { systemClock } from "../../src/commit/clock.js";
+import { systemClock } from "../../src/state/commit/clock.js";
 import { fingerprint } from "../../src/crypto/keys.js";
-import { forEachItem, readItems as readTask, reservedAfter } from "../../src/search/read-items.js";
-import type { RowRef } from "../../src/search/snapshot.js";
+import { forEachItem, readItems as readTask, reservedAfter } from "../../src/query/read-items.js";
+import type { RowRef } from "../../src/query/snapshot/snapshot.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { fixedRecord, type Opened, openIndex } from "../protocol/open.js";
-import { resultNow } from "../../src/threads/run.js";
+import { resultNow } from "../../src/engine/threads/run.js";
 import { turnsDuring } from "../threads/turns.js";
 import { readItems } from "./tasks.js";
-import { plainResults } from "../../src/served-index.js";
+import { plainResults } from "../../src/api/served-index.js";
 
 type Field = "vector" | "contents" | "metadata" | "decoded";
 

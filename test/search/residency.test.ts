@@ -1,9 +1,9 @@
 /** The table of list blocks in memory: of the newest snapshot that was searched, and of no other. */
 
 import { expect, test } from "vitest";
-import { Residency } from "../../src/search/residency.js";
-import { BlockCache } from "../../src/segment/block-cache.js";
-import { IndexCache } from "../../src/segment/index-cache.js";
+import { Residency } from "../../src/query/residency.js";
+import { BlockCache } from "../../src/state/cache/block-cache.js";
+import { IndexCache } from "../../src/state/cache/index-cache.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { fixedRecord, openIndex } from "../protocol/open.js";
 import { StandingClock } from "../protocol/standing-clock.js";

@@ -1,15 +1,14 @@
 /** Which rows of a segment match a filter, and where they are, compared with the predicate. */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { systemClock } from "../../src/commit/clock.js";
-import { compileFilter } from "../../src/filter.js";
-import { filterDigest } from "../../src/search/filter-digest.js";
-import { pinMatching, unpinMatching } from "../../src/search/row-filter.js";
-import type { Snapshot } from "../../src/search/snapshot.js";
-import { rowsPerColumnGroup, textMax } from "../../src/segment/column.js";
-import { recordMetadata } from "../../src/segment/row.js";
-import { hasRow } from "../../src/segment/row-bits.js";
-import type { SegmentReader } from "../../src/segment/segment-reader.js";
+import { systemClock } from "../../src/state/commit/clock.js";
+import { compileFilter } from "../../src/api/filter/compile.js";
+import { filterDigest, pinMatching, unpinMatching } from "../../src/query/row-filter.js";
+import type { Snapshot } from "../../src/query/snapshot/snapshot.js";
+import { rowsPerColumnGroup, textMax } from "../../src/state/segment/columns.js";
+import { recordMetadata } from "../../src/state/segment/row.js";
+import { hasRow } from "../../src/state/segment/row-bits.js";
+import type { SegmentReader } from "../../src/state/segment/segment-reader.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { fixedRecord, type Opened, openIndex } from "../protocol/open.js";
 

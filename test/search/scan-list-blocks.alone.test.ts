@@ -1,23 +1,23 @@
 /** Scans of list blocks: which of them are open at a time, when other work runs, and which queries take one kernel call. */
 
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { systemClock } from "../../src/commit/clock.js";
-import type { Trained } from "../../src/engine/choose-codec.js";
+import { systemClock } from "../../src/state/commit/clock.js";
+import type { Trained } from "../../src/engine/scan/choose-codec.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
-import { compileFilter } from "../../src/filter.js";
-import { plan, type Probed } from "../../src/search/plan.js";
-import type { Probing } from "../../src/search/scan-limits.js";
-import { type CheckedQuery, nearest as nearestTask } from "../../src/search/query.js";
-import { start as startTask } from "../../src/threads/run.js";
+import { compileFilter } from "../../src/api/filter/compile.js";
+import { plan, type Probed } from "../../src/query/plan.js";
+import type { Probing } from "../../src/query/scan-limits.js";
+import { type CheckedQuery, nearest as nearestTask } from "../../src/query/query.js";
+import { start as startTask } from "../../src/engine/threads/run.js";
 import { findMatches, nearest, queryEach as query } from "./tasks.js";
-import { heldTogether } from "../../src/search/scan-list-blocks.js";
-import type { SearchScope } from "../../src/search/search-scope.js";
-import { Searcher } from "../../src/search/searcher.js";
-import type { ListBlock, Snapshot } from "../../src/search/snapshot.js";
-import { searchWarm } from "../../src/search/warm-search.js";
-import { BlockCache } from "../../src/segment/block-cache.js";
-import { IndexCache } from "../../src/segment/index-cache.js";
+import { heldTogether } from "../../src/query/scan-list-blocks.js";
+import type { SearchScope } from "../../src/query/search-scope.js";
+import { Searcher } from "../../src/query/searcher.js";
+import type { ListBlock, Snapshot } from "../../src/query/snapshot/snapshot.js";
+import { searchWarm } from "../../src/query/query-warm.js";
+import { BlockCache } from "../../src/state/cache/block-cache.js";
+import { IndexCache } from "../../src/state/cache/index-cache.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { clustered } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";

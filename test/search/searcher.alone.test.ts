@@ -1,15 +1,15 @@
 /** Models in kernel memory: loaded once, pinned while they are used, and counted with all that they take. */
 
 import { expect, test } from "vitest";
-import { systemClock } from "../../src/commit/clock.js";
+import { systemClock } from "../../src/state/commit/clock.js";
 import type { IndexConfig } from "../../src/engine/config.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import type { Model } from "../../src/engine/model.js";
-import { trainModel } from "../../src/engine/train.js";
-import { Searcher } from "../../src/search/searcher.js";
-import { BlockCache } from "../../src/segment/block-cache.js";
-import { entryBytes, namedKey } from "../../src/segment/cache-group.js";
-import { IndexCache } from "../../src/segment/index-cache.js";
+import { trainModel } from "../../src/engine/training/train.js";
+import { Searcher } from "../../src/query/searcher.js";
+import { BlockCache } from "../../src/state/cache/block-cache.js";
+import { entryBytes, namedKey } from "../../src/state/cache/cache-group.js";
+import { IndexCache } from "../../src/state/cache/index-cache.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { clustered, sampleOf } from "../engine/data.js";
 import { finish } from "../engine/finish.js";

@@ -1,10 +1,10 @@
 /** The table of newer entries: what it has of each item, and that it takes no item for another. */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { systemClock } from "../../src/commit/clock.js";
+import { systemClock } from "../../src/state/commit/clock.js";
 import { fingerprint } from "../../src/crypto/keys.js";
-import { ShadowTable } from "../../src/search/shadow-table.js";
-import type { OpenSegment } from "../../src/search/snapshot.js";
+import { ShadowTable } from "../../src/query/snapshot/shadow-table.js";
+import type { OpenSegment } from "../../src/query/snapshot/snapshot.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { fixedRecord, type Opened, openIndex } from "../protocol/open.js";
 

@@ -2,9 +2,9 @@
 
 import { expect, test } from "vitest";
 import { seededRandom } from "../../src/engine/random.js";
-import { compileFilter } from "../../src/filter.js";
-import { filterDigest } from "../../src/search/filter-digest.js";
-import { Shadowing } from "../../src/search/shadowing.js";
+import { compileFilter } from "../../src/api/filter/compile.js";
+import { filterDigest } from "../../src/query/row-filter.js";
+import { Shadowing } from "../../src/query/snapshot/snapshot.js";
 
 interface Ref {
   readonly ref: { readonly sequence: number; readonly namespace?: string };

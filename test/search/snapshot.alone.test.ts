@@ -3,10 +3,10 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { fingerprint } from "../../src/crypto/keys.js";
 import { seededRandom } from "../../src/engine/random.js";
-import { findIn, newestRows } from "../../src/search/find-rows.js";
-import type { HeldSnapshot } from "../../src/search/open-snapshots.js";
-import { bySegment, type OpenSegment, type Snapshot } from "../../src/search/snapshot.js";
-import { tombstone } from "../../src/segment/id-table.js";
+import { findIn, newestRows } from "../../src/query/snapshot/find-rows.js";
+import type { HeldSnapshot } from "../../src/query/snapshot/open-snapshots.js";
+import { bySegment, type OpenSegment, type Snapshot } from "../../src/query/snapshot/snapshot.js";
+import { tombstone } from "../../src/state/segment/id-table.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { fixedRecord, type Opened } from "../protocol/open.js";
 import { idsOf, indexesOfSuite, itemsOf, named, type Write, write } from "./histories.js";

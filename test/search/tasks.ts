@@ -1,18 +1,18 @@
 /** Tasks of searches, run to their ends. */
 
 import type { Model } from "../../src/engine/model.js";
-import type { Found } from "../../src/search/found.js";
-import { findMatches as matchesTask, type Matches } from "../../src/search/matches.js";
-import { searchPrefiltered as prefilteredTask } from "../../src/search/prefiltered-search.js";
+import type { Found } from "../../src/query/scan-list-blocks.js";
+import { findMatches as matchesTask, type Matches } from "../../src/query/matches.js";
+import { searchPrefiltered as prefilteredTask } from "../../src/query/query-prefiltered.js";
 import {
   nearest as nearestTask,
   query as queryTask,
   queryEach as queryEachTask,
-} from "../../src/search/query.js";
-import { readItems as readItemsTask } from "../../src/search/read-items.js";
-import type { Searcher } from "../../src/search/searcher.js";
-import { run, type Task } from "../../src/threads/run.js";
-import type { Match, StoredItem } from "../../src/vector-index.js";
+} from "../../src/query/query.js";
+import { readItems as readItemsTask } from "../../src/query/read-items.js";
+import type { Searcher } from "../../src/query/searcher.js";
+import { run, type Task } from "../../src/engine/threads/run.js";
+import type { Match, StoredItem } from "../../src/api/vector-index.js";
 
 export function findMatches(...args: Parameters<typeof matchesTask>): Promise<Matches> {
   return run(matchesTask(...args));

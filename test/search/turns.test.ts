@@ -1,15 +1,14 @@
 /** Other work of the process runs between the pieces of long searches, as a clock shows that goes on with each look at it. */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { systemClock } from "../../src/commit/clock.js";
+import { systemClock } from "../../src/state/commit/clock.js";
 import { fingerprint } from "../../src/crypto/keys.js";
-import { newestRows } from "../../src/search/find-rows.js";
-import { hiddenRows } from "../../src/search/hidden-rows.js";
-import { loadTerm, loadTexts } from "../../src/search/live-texts.js";
-import { forEachRow } from "../../src/search/posting-rows.js";
-import { searchText } from "../../src/search/search-text.js";
-import type { Snapshot } from "../../src/search/snapshot.js";
-import { loadCursor } from "../../src/segment/term-reader.js";
+import { newestRows } from "../../src/query/snapshot/find-rows.js";
+import { hiddenRows } from "../../src/query/words/hidden-rows.js";
+import { forEachRow, loadTerm, loadTexts } from "../../src/query/words/live-texts.js";
+import { searchText } from "../../src/query/words/search-words.js";
+import type { Snapshot } from "../../src/query/snapshot/snapshot.js";
+import { loadCursor } from "../../src/state/segment/words/term-reader.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { createAnalyzer } from "../../src/text/analyzer.js";
 import type { TextDefinition } from "../../src/text/text-options.js";

@@ -2,8 +2,8 @@
 
 import { expect, test } from "vitest";
 import { seededRandom } from "../../src/engine/random.js";
-import type { PageBlock } from "../../src/segment/block.js";
-import { BlockTable, type BlockWords, rowWords } from "../../src/segment/block-table.js";
+import type { PageBlock } from "../../src/state/segment/block.js";
+import { BlockTable, type BlockWords, rowWords } from "../../src/state/segment/block-table.js";
 
 const pageWords: BlockWords<PageBlock> = { count: rowWords, make: (page) => page };
 

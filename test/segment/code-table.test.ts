@@ -3,8 +3,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ByteWriter } from "../../src/engine/byte-writer.js";
-import { codeBlockBytesMax, CodeTable, writeCodeEntries } from "../../src/segment/code-table.js";
-import { EntryReader } from "../../src/segment/row-entries.js";
+import { codeBlockBytesMax, CodeTable, writeCodeEntries } from "../../src/state/segment/code-table.js";
+import { EntryReader } from "../../src/state/segment/block-table.js";
 
 const offset = 76;
 

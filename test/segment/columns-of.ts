@@ -1,9 +1,9 @@
 /** The metadata columns of some rows, as a segment of just these has them. */
 
 import { expect } from "vitest";
-import { Column } from "../../src/segment/column.js";
-import { gatherColumns } from "../../src/segment/gather-columns.js";
-import { encodeRecord, type Rows, rowsOf } from "../../src/segment/row.js";
+import { Column } from "../../src/state/segment/columns.js";
+import { gatherColumns } from "../../src/state/segment/column-writer.js";
+import { encodeRecord, type Rows, rowsOf } from "../../src/state/segment/row.js";
 
 export function rowsOfRecords(records: readonly Uint8Array[]): Rows {
   return rowsOf(records.map((record) => ({ fingerprint: new Uint8Array(16), record, contents: null })));

@@ -3,12 +3,12 @@
 import fc from "fast-check";
 import { Query } from "mingo";
 import { describe, expect, test } from "vitest";
-import { evaluateColumns } from "../../src/search/evaluate-columns.js";
-import { compileFilter } from "../../src/filter.js";
-import { Column, encodeColumn, rowsPerColumnGroup } from "../../src/segment/column.js";
-import { gatherColumns } from "../../src/segment/gather-columns.js";
-import { countRows, hasRow } from "../../src/segment/row-bits.js";
-import { encodeRecord } from "../../src/segment/row.js";
+import { evaluateColumns } from "../../src/query/evaluate-columns.js";
+import { compileFilter } from "../../src/api/filter/compile.js";
+import { Column, encodeColumn, rowsPerColumnGroup } from "../../src/state/segment/columns.js";
+import { gatherColumns } from "../../src/state/segment/column-writer.js";
+import { countRows, hasRow } from "../../src/state/segment/row-bits.js";
+import { encodeRecord } from "../../src/state/segment/row.js";
 import { finish } from "../engine/finish.js";
 import { columnsOf, rowsOfRecords } from "./columns-of.js";
 

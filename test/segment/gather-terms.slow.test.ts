@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import type { Work } from "../../src/engine/work.js";
-import { gatherTerms, type RowTexts } from "../../src/segment/gather-terms.js";
-import { encodeRecord, type Row, rowsOf } from "../../src/segment/row.js";
-import { sortedTerms } from "../../src/segment/sorted-terms.js";
+import { gatherTerms, type RowTexts, sortedTerms } from "../../src/state/segment/words/gather-terms.js";
+import { encodeRecord, type Row, rowsOf } from "../../src/state/segment/row.js";
 import { createAnalyzer } from "../../src/text/analyzer.js";
 
 const analyzer = createAnalyzer({ version: 1, language: "none", stemming: false, stopWords: false });

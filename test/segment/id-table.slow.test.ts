@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { finish } from "../engine/finish.js";
-import { buildEntries, findEntry, fingerprintWords, tombstone } from "../../src/segment/id-table.js";
+import { buildEntries, findEntry, fingerprintWords, tombstone } from "../../src/state/segment/id-table.js";
 
 function find(entries: Uint32Array, fingerprint: Uint8Array): number {
   const [w0, w1, w2, w3] = fingerprintWords([fingerprint]);

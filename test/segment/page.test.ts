@@ -1,8 +1,8 @@
 /** Pages: entries side by side, with lengths of as few bytes as they need. */
 
 import { expect, test } from "vitest";
-import { encodedPageBytes, encodePage, Page } from "../../src/segment/page.js";
-import { contentEntries } from "../../src/segment/row.js";
+import { encodedPageBytes, encodePage, Page } from "../../src/state/segment/page.js";
+import { contentEntries } from "../../src/state/segment/row.js";
 
 const ofLength = (length: number) => new Uint8Array(length).fill(length);
 

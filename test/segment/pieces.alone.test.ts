@@ -3,15 +3,15 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { ObjectSealer, onlyKey } from "../../src/crypto/sealed-object.js";
 import { secretKey } from "../../src/crypto/keys.js";
-import { CoarseQuantizer } from "../../src/engine/coarse-quantizer.js";
-import { flatCodec } from "../../src/engine/flat.js";
+import { CoarseQuantizer } from "../../src/engine/lists/coarse-quantizer.js";
+import { flatCodec } from "../../src/engine/codes/flat.js";
 import { callKernel } from "../../src/engine/kernels/kernels.js";
 import { seededRandom } from "../../src/engine/random.js";
-import { trainModel } from "../../src/engine/train.js";
+import { trainModel } from "../../src/engine/training/train.js";
 import type { Work } from "../../src/engine/work.js";
-import { vectorRows } from "../../src/segment/row-source.js";
-import { encodeRecord, type Rows, rowsOf } from "../../src/segment/row.js";
-import { writeSegment } from "../../src/segment/segment-writer.js";
+import { vectorRows } from "../../src/state/segment/row-source.js";
+import { encodeRecord, type Rows, rowsOf } from "../../src/state/segment/row.js";
+import { writeSegment } from "../../src/state/segment/segment-writer.js";
 import { finish } from "../engine/finish.js";
 
 const mebibyte = 2 ** 20;

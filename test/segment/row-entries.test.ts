@@ -4,8 +4,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ByteWriter } from "../../src/engine/byte-writer.js";
 import { SealdexError } from "../../src/errors.js";
-import { codeBlockBytesMax, CodeTable, writeCodeEntries } from "../../src/segment/code-table.js";
-import { EntryReader, writeEntries } from "../../src/segment/row-entries.js";
+import { codeBlockBytesMax, CodeTable, writeCodeEntries } from "../../src/state/segment/code-table.js";
+import { EntryReader, writeEntries } from "../../src/state/segment/block-table.js";
 
 const u32 = fc.integer({ min: 1, max: 2 ** 32 - 1 });
 const few = fc.integer({ min: 1, max: 3 });

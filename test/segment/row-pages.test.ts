@@ -2,13 +2,12 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { LiveRows } from "../../src/encrypted-index/live-rows.js";
-import { BlockTable, rowWords } from "../../src/segment/block-table.js";
-import type { PageBlock } from "../../src/segment/block.js";
-import { encodePage, Page } from "../../src/segment/page.js";
-import { contentEntries } from "../../src/segment/row.js";
-import { rowsAt } from "../../src/segment/row.js";
-import { RowPages } from "../../src/segment/row-pages.js";
+import { LiveRows } from "../../src/index/maintenance/live-rows.js";
+import { BlockTable, rowWords } from "../../src/state/segment/block-table.js";
+import type { PageBlock } from "../../src/state/segment/block.js";
+import { encodePage, Page } from "../../src/state/segment/page.js";
+import { contentEntries, rowsAt } from "../../src/state/segment/row.js";
+import { RowPages } from "../../src/state/segment/row-pages.js";
 
 type Entry = Uint8Array | null;
 

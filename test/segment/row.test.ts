@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { encodeRecord, recordId, recordIdAt } from "../../src/segment/row.js";
+import { encodeRecord, recordId, recordIdAt } from "../../src/state/segment/row.js";
 
 const anyId = fc.oneof(
   fc.string({ minLength: 1, maxLength: 40 }),

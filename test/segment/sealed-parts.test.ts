@@ -3,7 +3,7 @@
 import { createSecretKey, randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import { headerBytes, ObjectOpener, onlyKey } from "../../src/crypto/sealed-object.js";
-import { SealedParts } from "../../src/segment/sealed-parts.js";
+import { SealedParts } from "../../src/state/segment/sealed-parts.js";
 import { finish } from "../engine/finish.js";
 
 const keys = onlyKey(createSecretKey(randomBytes(32)));

@@ -3,10 +3,10 @@
 import { describe, expect, test } from "vitest";
 import type { IndexConfig } from "../../src/engine/config.js";
 import type { Model } from "../../src/engine/model.js";
-import { trainModel } from "../../src/engine/train.js";
-import { trainQuantizer } from "../../src/engine/train-quantizer.js";
+import { trainModel } from "../../src/engine/training/train.js";
+import { trainQuantizer } from "../../src/engine/training/train-quantizer.js";
 import { SealdexError } from "../../src/errors.js";
-import { decodeModel, encodeModel } from "../../src/segment/stored-model.js";
+import { decodeModel, encodeModel } from "../../src/state/segment/stored-model.js";
 import { clustered, sampleOf } from "../engine/data.js";
 import { finish } from "../engine/finish.js";
 

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { PostingList } from "../../src/engine/postings.js";
-import { encodeTerms } from "../../src/segment/term-dictionary.js";
-import { TermPage } from "../../src/segment/term-page.js";
+import type { PostingList } from "../../src/text/postings.js";
+import { encodeTerms } from "../../src/state/segment/words/term-dictionary.js";
+import { TermPage } from "../../src/state/segment/words/term-page.js";
 import { finish } from "../engine/finish.js";
 
 const utf8 = (text: string) => Buffer.from(text, "utf8");

@@ -1,7 +1,7 @@
 /** Vectors in parts are those of the parts in their order, whatever rows are taken and wherever parts end. */
 
 import { expect, test } from "vitest";
-import { VectorParts } from "../../src/segment/row-source.js";
+import { VectorParts } from "../../src/state/segment/row-source.js";
 
 const dimension = 3;
 const sizes = [4, 1, 7, 2];

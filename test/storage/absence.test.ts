@@ -4,7 +4,7 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openFolder } from "../../src/commit/index-folder.js";
+import { openFolder } from "../../src/state/commit/index-folder.js";
 import { absenceCheckOf, withAbsenceCheckOf } from "../../src/storage/absence.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { openLocation } from "../../src/storage/location.js";

@@ -2,8 +2,8 @@
 
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
-import { readBody } from "../../src/storage/object-body.js";
-import { joinBytes } from "../../src/storage/join-bytes.js";
+import { readBody } from "../../src/storage/object-store.js";
+import { joinBytes } from "../../src/async/event-loop.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { turnsDuring } from "../threads/turns.js";
 import { whole } from "../ranges.js";

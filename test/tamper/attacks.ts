@@ -1,6 +1,6 @@
 /** What an active attacker does to storage: one or a few random changes of its bytes, names and states. */
 
-import { numberOf } from "../../src/commit/object-names.js";
+import { numberOf } from "../../src/state/commit/object-names.js";
 import { blockAttacks } from "./block-attacks.js";
 import { type Change, pick, type Random } from "./change.js";
 import type { Blobs } from "./world.js";

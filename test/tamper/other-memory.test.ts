@@ -6,7 +6,7 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { createClient, generateKey, SealdexError } from "../../src/core.js";
 import { ObjectSealer, objectKinds } from "../../src/crypto/sealed-object.js";
-import type { EmbeddedClient, IndexConfigInput, VectorIndex } from "../../src/vector-index.js";
+import type { EmbeddedClient, IndexConfigInput, VectorIndex } from "../../src/api/vector-index.js";
 import { open, storeOf } from "./world.js";
 
 const d = 16;

@@ -1,13 +1,13 @@
 /** Where the sealed blocks of segments lie: what an attacker can only guess, since it is in footers that the key opens. */
 
-import { openFolder } from "../../src/commit/index-folder.js";
-import { folderPrefix, manifestPrefix, numberOf, recordPrefix } from "../../src/commit/object-names.js";
-import { openManifest } from "../../src/commit/stored-manifest.js";
+import { openFolder } from "../../src/state/commit/index-folder.js";
+import { folderPrefix, manifestPrefix, numberOf, recordPrefix } from "../../src/state/commit/object-names.js";
+import { openManifest } from "../../src/state/commit/stored-manifest.js";
 import { parseIndexKey } from "../../src/crypto/keys.js";
 import { ObjectOpener } from "../../src/crypto/sealed-object.js";
-import { openRecord } from "../../src/encrypted-index/index-record.js";
-import type { Block } from "../../src/segment/block.js";
-import { decodeFooter } from "../../src/segment/footer.js";
+import { openRecord } from "../../src/index/open/index-record.js";
+import type { Block } from "../../src/state/segment/block.js";
+import { decodeFooter } from "../../src/state/segment/footer.js";
 import { type Blobs, storeOf } from "./world.js";
 import { whole } from "../ranges.js";
 

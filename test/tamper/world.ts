@@ -2,7 +2,7 @@
 
 import { createClient, generateKey } from "../../src/core.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
-import type { EmbeddedClient, IndexConfigInput, Item, VectorIndex } from "../../src/vector-index.js";
+import type { EmbeddedClient, IndexConfigInput, Item, VectorIndex } from "../../src/api/vector-index.js";
 import { type SealedBlock, sealedBlocks } from "./sealed-blocks.js";
 
 export type Blobs = ReadonlyMap<string, Uint8Array>;

@@ -9,9 +9,9 @@ import { afterEach, expect, test } from "vitest";
 import { kernelCalls } from "../operations/count-kernels.js";
 import { callKernel, type KernelCall } from "../../src/engine/kernels/kernels.js";
 import { allocate, allocatedBytes, bytesAt, floatsAt, free } from "../../src/engine/kernels/memory.js";
-import { trainModel } from "../../src/engine/train.js";
+import { trainModel } from "../../src/engine/training/train.js";
 import type { Model } from "../../src/engine/model.js";
-import { KernelThreads } from "../../src/threads/kernel-threads.js";
+import { KernelThreads } from "../../src/engine/threads/kernel-threads.js";
 import { clustered, sampleOf } from "../engine/data.js";
 import { pass, turnsDuring } from "./turns.js";
 

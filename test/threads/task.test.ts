@@ -1,7 +1,7 @@
 /** Tasks: run as far as they wait for nothing, continued from there, or abandoned. */
 
 import { afterEach, expect, test } from "vitest";
-import { resultNow, run, start, type Task, waitFor } from "../../src/threads/run.js";
+import { resultNow, run, start, type Task, waitFor } from "../../src/engine/threads/run.js";
 
 const unhandled: unknown[] = [];
 const note = (reason: unknown) => unhandled.push(reason);

@@ -1,7 +1,7 @@
 /** Turns of the event loop while work runs, by a clock that only the test moves: no machine changes how many there are. */
 
 import { vi } from "vitest";
-import { performance } from "../../src/real-timers.js";
+import { performance } from "../../src/async/timers.js";
 
 /** What the library's clock shows, in milliseconds. Far from 0, where nothing has yielded yet. */
 let shownMs = 1_000_000;

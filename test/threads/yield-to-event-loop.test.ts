@@ -1,12 +1,7 @@
 /** Yielding: who continues in which turn of the event loop, by a clock that only these tests move. */
 
 import { expect, test } from "vitest";
-import {
-  forEachYielding,
-  onBehalfOf,
-  yieldIfDue,
-  yieldToEventLoop,
-} from "../../src/threads/yield-to-event-loop.js";
+import { forEachYielding, onBehalfOf, yieldIfDue, yieldToEventLoop } from "../../src/async/event-loop.js";
 import { pass, turnsDuring } from "./turns.js";
 
 test("of many at once, one continues in each turn of the event loop", async () => {

@@ -8,8 +8,7 @@
  */
 
 import { SealdexError } from "../../errors.js";
-import { alignment, Allocator } from "./allocator.js";
-import { FreedRanges } from "./freed-ranges.js";
+import { alignment, Allocator, FreedRanges } from "./allocator.js";
 
 const pageBytes = 65_536;
 const pagesInitial = 64;

@@ -3,7 +3,7 @@
  * depend on how the work is split: calls divide it by columns or lists, never by rows.
  */
 
-import { sumRow } from "./distance-float64";
+import { sumRow } from "./distance";
 
 /**
  * Adds columns `from` (inclusive) to `to` (exclusive) of n rows, layout (n, d), to the sums of their `lists` (n uint32);

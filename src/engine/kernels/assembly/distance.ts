@@ -6,8 +6,6 @@
  * result of a row does not depend on its position.
  */
 
-import { loadFirst, storeFirst, sumEach } from "./lanes";
-
 /** out[i] (n float32) = <query, vectors[i]>. */
 export function dotBlock(query: usize, vectors: usize, n: u32, d: u32, out: usize): void {
   sumBlock(query, vectors, n, d, out, false);
@@ -163,4 +161,109 @@ function addTerms(sum: v128, a: v128, b: v128, squared: bool): v128 {
   if (!squared) return f32x4.add(sum, f32x4.mul(a, b));
   const difference = f32x4.sub(a, b);
   return f32x4.add(sum, f32x4.mul(difference, difference));
+}
+
+// The sums of distance.ts over float32 inputs, computed and written in float64: they cannot overflow, and rounding is below
+// d * 2^-52 of the terms' absolute sum. One row at a time, eight terms per iteration.
+
+/** out[i] (n float64) = |query - vectors[i]|^2, in float64 throughout. */
+export function squaredL2BlockFloat64(query: usize, vectors: usize, n: u32, d: u32, out: usize): void {
+  for (let i: u32 = 0; i < n; i++) {
+    store<f64>(out + (<usize>i << 3), sumRow(query, vectors + <usize>i * (<usize>d << 2), d, true));
+  }
+}
+
+/** out[i] (n float64) = |vectors[i]|, in float64 throughout. */
+export function normsFloat64(vectors: usize, n: u32, d: u32, out: usize): void {
+  for (let i: u32 = 0; i < n; i++) {
+    const row = vectors + <usize>i * (<usize>d << 2);
+    store<f64>(out + (<usize>i << 3), sqrt<f64>(sumRow(row, row, d, false)));
+  }
+}
+
+/** The sum over one row of d float32. `squared` is a constant after inlining. */
+@inline
+export function sumRow(a: usize, b: usize, d: u32, squared: bool): f64 {
+  const end = a + (<usize>d << 2);
+  let sum0 = f64x2.splat(0);
+  let sum1 = f64x2.splat(0);
+  let sum2 = f64x2.splat(0);
+  let sum3 = f64x2.splat(0);
+  while (end - a >= 32) {
+    sum0 = addFloat64Terms(sum0, loadPair(a), loadPair(b), squared);
+    sum1 = addFloat64Terms(sum1, loadPair(a + 8), loadPair(b + 8), squared);
+    sum2 = addFloat64Terms(sum2, loadPair(a + 16), loadPair(b + 16), squared);
+    sum3 = addFloat64Terms(sum3, loadPair(a + 24), loadPair(b + 24), squared);
+    a += 32;
+    b += 32;
+  }
+  while (end - a >= 8) {
+    sum0 = addFloat64Terms(sum0, loadPair(a), loadPair(b), squared);
+    a += 8;
+    b += 8;
+  }
+  if (a < end) sum1 = addFloat64Terms(sum1, loadOne(a), loadOne(b), squared);
+  const sums = f64x2.add(f64x2.add(sum0, sum1), f64x2.add(sum2, sum3));
+  return f64x2.extract_lane(sums, 0) + f64x2.extract_lane(sums, 1);
+}
+
+/** `sum` + a * b, or + (a - b)^2, lane by lane. `squared` is a constant after inlining. */
+@inline
+export function addFloat64Terms(sum: v128, a: v128, b: v128, squared: bool): v128 {
+  if (!squared) return f64x2.add(sum, f64x2.mul(a, b));
+  const difference = f64x2.sub(a, b);
+  return f64x2.add(sum, f64x2.mul(difference, difference));
+}
+
+/** Two float32 as float64. */
+@inline
+export function loadPair(offset: usize): v128 {
+  return f64x2.promote_low_f32x4(v128.load64_zero(offset));
+}
+
+/** One float32 as float64, and zero. */
+@inline
+function loadOne(offset: usize): v128 {
+  return f64x2.promote_low_f32x4(v128.load32_zero(offset));
+}
+
+// Operations on some lanes of a 128-bit register of four float32.
+
+/** The 1 to 3 floats at `offset`, zeros after them. Nothing else is read. */
+@inline
+export function loadFirst(offset: usize, count: u32): v128 {
+  if (count == 1) return v128.load32_zero(offset);
+  const pair = v128.load64_zero(offset);
+  return count == 2 ? pair : f32x4.replace_lane(pair, 2, load<f32>(offset, 8));
+}
+
+/** Writes the first 1 to 3 lanes to `offset`. Nothing else is written. */
+@inline
+export function storeFirst(offset: usize, lanes: v128, count: u32): void {
+  store<f32>(offset, f32x4.extract_lane(lanes, 0));
+  if (count > 1) store<f32>(offset, f32x4.extract_lane(lanes, 1), 4);
+  if (count > 2) store<f32>(offset, f32x4.extract_lane(lanes, 2), 8);
+}
+
+/** The sums of the lanes of four registers, each added in the order (0 + 2) + (1 + 3). */
+@inline
+export function sumEach(a: v128, b: v128, c: v128, d: v128): v128 {
+  const ab = f32x4.add(f32x4.shuffle(a, b, 0, 4, 1, 5), f32x4.shuffle(a, b, 2, 6, 3, 7));
+  const cd = f32x4.add(f32x4.shuffle(c, d, 0, 4, 1, 5), f32x4.shuffle(c, d, 2, 6, 3, 7));
+  return f32x4.add(f32x4.shuffle(ab, cd, 0, 1, 4, 5), f32x4.shuffle(ab, cd, 2, 3, 6, 7));
+}
+
+// For which vectors float32 arithmetic suffices.
+
+// Norms between these keep squares and their sums well inside float32, differences included.
+const normMin: f64 = 1e-10;
+const normMax: f64 = 1e15;
+
+/** 1 if float32 arithmetic can neither overflow nor lose a difference on vectors with these `norms` (n float64), else 0. */
+export function fitsFloat32(norms: usize, n: u32): u32 {
+  for (let i: u32 = 0; i < n; i++) {
+    const norm = load<f64>(norms + (<usize>i << 3));
+    if (norm != 0 && !(norm >= normMin && norm <= normMax)) return 0;
+  }
+  return 1;
 }

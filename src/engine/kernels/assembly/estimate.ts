@@ -3,8 +3,7 @@
  * the query's tables that the row's code selects. docs/internals/format.md §6 defines the codes.
  */
 
-import { lookUp } from "./look-up";
-import { fastScan } from "./fast-scan";
+import { fastScan, lookUp } from "./fast-scan";
 
 /** The estimate of a row beyond the range of float32. A row is never lost to NaN. */
 const farthest: f32 = f32.MAX_VALUE;

@@ -6,8 +6,6 @@
  * 256 times the sum of the high bytes. 16 bits hold the sums of 256 groups; longer rows are summed in pieces.
  */
 
-import { lookUp } from "./look-up";
-
 const groupsMax: u32 = 256;
 
 /**
@@ -97,4 +95,11 @@ function storeSums(sums: v128, to: usize, add: bool): void {
   }
   v128.store(to, first);
   v128.store(to, second, 16);
+}
+
+/** Looks up bytes of a table of 16: result[i] = table[places[i]], for places of 0 to 15. */
+@inline
+export function lookUp(table: v128, places: v128): v128 {
+  // For these places the relaxed instruction has one result on every processor; it is the cheaper one.
+  return ASC_FEATURE_RELAXED_SIMD ? i8x16.relaxed_swizzle(table, places) : i8x16.swizzle(table, places);
 }

@@ -10,26 +10,26 @@
  * The result of a row depends on the row, the query and d alone, bit for bit, not on n or on the row's position.
  */
 
-export { assignCoded } from "./assign-coded";
+export { assignCoded } from "./assign";
 export { addRows, directions, gatherRows, halfSquares, meanRows, scaleRows } from "./cluster";
-export { codedQueryBytes, prepareCodes } from "./coded-query";
+export { codedQueryBytes, prepareCodes } from "./query-tables";
 export { encodeSigns } from "./codes";
 export { dotBlock, squaredL2Block, squaredL2Tile } from "./distance";
-export { normsFloat64, squaredL2BlockFloat64 } from "./distance-float64";
+export { normsFloat64, squaredL2BlockFloat64 } from "./distance";
 export { fastScan, fastScanSmall, smallEntryMax } from "./fast-scan";
-export { fitsFloat32 } from "./float32-range";
+export { fitsFloat32 } from "./distance";
 export { offer, sortHeap } from "./heap";
 export { missingMax } from "./list-block-table";
-export { assignNearest } from "./nearest";
+export { assignNearest } from "./assign";
 export { measureQuery, rotateQuery } from "./prepare-query";
 export { probeLists } from "./probe-lists";
 export { buildTable, encodeRabitq, estimateRabitq, rabitqWithin, rotateAndEncode } from "./rabitq";
 export { rotate, rotateBack } from "./rotate";
 export { decodeScalar, encodeScalar } from "./scalar";
 export { scanFlat, scanFlatEach } from "./scan-flat";
-export { encodeSpilled, spilledRowBytes } from "./scan-spilled";
+export { encodeSpilled, spilledRowBytes } from "./scan-secondary";
 export { scratchRowsMin } from "./scan-together";
 export { searchLists } from "./search-lists";
-export { searchOutlying, shareAround } from "./search-matching";
+export { searchOutlying, shareAround } from "./search-filtered";
 export { chooseSecond } from "./spill";
-export { waitingBytes } from "./waiting-rows";
+export { waitingBytes } from "./scan-flat";

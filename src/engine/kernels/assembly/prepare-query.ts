@@ -1,11 +1,10 @@
 /** What is computed once per query, before it is compared with rows. */
 
-import { sumRow } from "./distance-float64";
+import { fitsFloat32, sumRow } from "./distance";
 import { smallEntryMax } from "./fast-scan";
-import { fitsFloat32 } from "./float32-range";
 import { buildTable } from "./rabitq";
 import { rotate } from "./rotate";
-import { Query } from "./search";
+import { Query } from "./structs";
 
 /** Sets the fields that exact scores need: `norm` and `fitsFloat32`. */
 export function measureQuery(query: Query): void {

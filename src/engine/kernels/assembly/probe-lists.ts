@@ -1,10 +1,10 @@
 /** Which lists are nearest to a query. */
 
-import { sumRow } from "./distance-float64";
+import { sumRow } from "./distance";
 import { Heap, scoreAt, sortHeap } from "./heap";
-import { writePositions } from "./positions";
+import { writePositions } from "./rabitq";
 import { boundRows, scanJob, scoreRows } from "./scan-flat";
-import { Block, Job, Query } from "./search";
+import { Block, Job, Query } from "./structs";
 
 /** The lists, by what vectors are compared with: the centroids, or for `cosine` their directions. */
 @unmanaged

@@ -6,7 +6,6 @@
  * scale * <x, P c>, computed when the row is stored. The estimate's standard deviation is |q - c| * error.
  */
 
-import { firstBits, writePositions } from "./positions";
 import { rotate } from "./rotate";
 
 /**
@@ -257,4 +256,25 @@ function squaredErrors(error: v128, scale: v128, spreads: v128, roundings: v128)
   const ofCode = f32x4.mul(spreads, error);
   const ofTable = f32x4.mul(roundings, scale);
   return f32x4.add(f32x4.mul(ofCode, ofCode), f32x4.mul(ofTable, ofTable));
+}
+
+// Positions of float32 values that a condition chooses, four values at a time.
+
+/** Writes `first` plus the position of each bit that is set, ascending, and returns where the next goes. */
+@inline
+export function writePositions(bits: i32, first: u32, to: usize): usize {
+  let mask = bits;
+  let at = to;
+  while (mask) {
+    store<u32>(at, first + <u32>ctz(mask));
+    at += 4;
+    mask &= mask - 1;
+  }
+  return at;
+}
+
+/** Of four positions from `first` on, the bits of those below `n`. */
+@inline
+export function firstBits(first: u32, n: u32): i32 {
+  return first + 4 > n ? (1 << (n - first)) - 1 : 15;
 }

@@ -3,7 +3,7 @@
 import { sumEight, sumFour } from "./distance";
 import { float16, int8, scalarBytes } from "./scalar";
 import { eightProductsFloat16, prepareScalar, productsFloat16, productsInt8 } from "./scalar-sums";
-import { Query } from "./search";
+import { Query } from "./structs";
 
 /** The most rows of a group. */
 export const rowsOfGroup: u32 = 8;

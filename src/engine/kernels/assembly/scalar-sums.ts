@@ -3,10 +3,9 @@
  * sums in float64, which equal those of distance-float64.ts over the decoded rows, bit for bit.
  */
 
-import { addFloat64Terms, loadPair } from "./distance-float64";
-import { sumEach } from "./lanes";
+import { addFloat64Terms, loadPair, sumEach } from "./distance";
 import { float16, float16Bits, float16Unit, int8 } from "./scalar";
-import { Query } from "./search";
+import { Query } from "./structs";
 
 const float64Epsilon: f64 = 2.220446049250313e-16;
 const float32Epsilon: f64 = 5.9604644775390625e-8;

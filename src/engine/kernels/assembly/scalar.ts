@@ -5,7 +5,7 @@
  * Up to 16 bytes after the codes are read and ignored.
  */
 
-import { loadFirst, storeFirst } from "./lanes";
+import { loadFirst, storeFirst } from "./distance";
 
 /** The values of a `precision`; 0 stands for float32, which has no codes. */
 export const float16: u32 = 1;

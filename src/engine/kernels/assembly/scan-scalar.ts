@@ -3,7 +3,7 @@
 import { Heap } from "./heap";
 import { float16, scalarBytes } from "./scalar";
 import { sumScalarRow } from "./scalar-sums";
-import { clampCosine, Job, offerRow, Query } from "./search";
+import { clampCosine, Job, offerRow, Query } from "./structs";
 
 const float64Epsilon: f64 = 2.220446049250313e-16;
 

@@ -4,9 +4,8 @@
  */
 
 import { Heap } from "./heap";
-import { boundRows, codeLimit, isPruned, promisingMax, scanJob, smallestAt } from "./scan-flat";
-import { Job, jobAt, Query } from "./search";
-import { addWaiting, scoreWaiting, WaitingRows, waitingBytes } from "./waiting-rows";
+import { addWaiting, boundRows, codeLimit, isPruned, promisingMax, scanJob, scoreWaiting, smallestAt, waitingBytes, WaitingRows } from "./scan-flat";
+import { Job, jobAt, Query } from "./structs";
 
 /** The most rows whose codes are compared together, those of each block rounded up to 32. A query's scratch has 12 bytes for each of them. */
 export const rowsTogether: u32 = 1024;

@@ -4,15 +4,12 @@
  */
 
 import { Heap, rowAt, scoreAt, sortHeap } from "./heap";
-import { addRow, beginSearch, firstOf, isOpen, isWanted, listBlockAt, ListBlockTable, setJob } from "./list-block-table";
-import { MatchTable } from "./match-table";
+import { addRow, beginSearch, firstOf, isOpen, isWanted, listBlockAt, ListBlockTable, MatchTable, setJob } from "./list-block-table";
 import { CoarseQuantizer, lengthOf, likelyLists, probeLists, squareToCentroid } from "./probe-lists";
-import { touchPages } from "./read-ahead";
-import { codesWithin, isPruned, promisingMax, scanJob } from "./scan-flat";
-import { readSpilledAhead, scanSpilled } from "./scan-spilled";
+import { codesWithin, isPruned, promisingMax, scanJob, scoreWaiting } from "./scan-flat";
+import { readSpilledAhead, scanSpilled, touchPages } from "./scan-secondary";
 import { jobsTogether, roomForJobs, scanTogether } from "./scan-together";
-import { isAccepted, Job, jobAt, Query } from "./search";
-import { scoreWaiting } from "./waiting-rows";
+import { isAccepted, Job, jobAt, Query } from "./structs";
 
 /**
  * Scans the blocks of no list and those of the lists that `probeLists` finds into `heap`, and sorts it. Lists beyond the `limit`

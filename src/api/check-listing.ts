@@ -1,0 +1,41 @@
+/** Checks the order of a listing by metadata, embedded and over HTTP. */
+
+import { checkText, invalid, typeName } from "../checks/input.js";
+import { takeOptions } from "../checks/option-names.js";
+import type { ListIndexesOptions } from "./call-options.js";
+import { methodOptions } from "./method-options.js";
+import type { OrderBy } from "./vector-index.js";
+
+const fieldsMax = 8;
+
+/** Throws `invalid_request` for an invalid order. */
+export function checkOrder(orderBy: OrderBy): [path: string, direction: "asc" | "desc"][] {
+  if (typeof orderBy !== "object" || orderBy === null || Array.isArray(orderBy)) {
+    throw invalid(`orderBy: expected an object like { year: "desc" }, got ${typeName(orderBy)}`);
+  }
+  const fields = Object.entries(orderBy);
+  if (fields.length === 0 || fields.length > fieldsMax) {
+    throw invalid(`orderBy: expected 1 to ${fieldsMax} fields, got ${fields.length}`);
+  }
+  for (const [, direction] of fields) {
+    if (direction !== "asc" && direction !== "desc") {
+      throw invalid(`orderBy: expected "asc" or "desc" of each field, got ${typeName(direction)}`);
+    }
+  }
+  return fields;
+}
+
+// Checks the options of listing indexes, embedded and over HTTP.
+
+/** The options as they are now. Throws `invalid_request`. */
+export function checkNameListing(options: ListIndexesOptions): ListIndexesOptions {
+  const own = takeOptions(options, methodOptions.listIndexes);
+  const { limit, after } = own;
+  if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 0)) {
+    throw invalid(
+      `limit: expected an integer of 0 or more, got ${typeof limit === "number" ? limit : typeName(limit)}`,
+    );
+  }
+  if (after !== undefined) checkText(after, "after");
+  return own;
+}

@@ -1,0 +1,413 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+/**
+ * The interfaces of clients and indexes, which the embedded index (`encrypted-index/`) and the HTTP
+ * client (`client/`) implement.
+ */
+
+import type { Image } from "../embedding/image.js";
+import type { RerankInput } from "../embedding/reranker.js";
+import type { IndexType, Metric, Precision } from "../engine/config.js";
+import type { Fusion } from "../text/fusion.js";
+import type {
+  CallOptions,
+  ChangeOptions,
+  CountOptions,
+  ErasureReceipt,
+  ItemChange,
+  ItemPage,
+  ItemsOptions,
+  ListIdsOptions,
+  ListIndexesOptions,
+  ListItemsOptions,
+  NamespaceOption,
+  Namespaces,
+  UpdateResult,
+  UpdateSelection,
+  UpsertOptions,
+  UpsertResult,
+} from "./call-options.js";
+import type { CreateIndexOptions, IndexKey, LoadIndexOptions, OpenIndexOptions } from "./client.js";
+import type { ProbingOptions } from "./effort.js";
+import type { Filter } from "./filter/compile.js";
+import type {
+  Item,
+  ItemField,
+  Match,
+  MatchField,
+  ScoredMatch,
+  StoredItem,
+  Vector,
+  WordField,
+} from "./items.js";
+import type { Wraps } from "./wraps.js";
+
+export type { Fusion } from "../text/fusion.js";
+export type { Highlight } from "../text/highlights.js";
+export type { AnalyzerOptions, TextIndexOptions } from "../text/text-options.js";
+export type * from "./client.js";
+export type * from "./call-options.js";
+export type * from "./items.js";
+export type * from "./call-options.js";
+export type * from "./effort.js";
+export type * from "./call-options.js";
+export type * from "./wraps.js";
+export type * from "./call-options.js";
+
+/** `I`: the fields of a match, inferred from `include`. */
+export interface QueryOptions<I extends readonly MatchField[] = readonly MatchField[]>
+  extends CallOptions, ProbingOptions, NamespaceOption {
+  /** Matches to return, 0 to 10,000. Default 100. */
+  readonly topK?: number;
+  /** Searches only items whose metadata match. */
+  readonly filter?: Filter | undefined;
+  /** The specification's name of `filter`. Giving both is an error. */
+  readonly filters?: Filter | undefined;
+  /**
+   * Fields of each match besides `id`. Default `["distance"]`; `[]` returns ids only. A trained
+   * `ivf` or `ivfpq` stores no vectors: use `decoded`, since `vector` is `not_supported`.
+   */
+  readonly include?: I;
+}
+
+export interface SingleQuery<
+  I extends readonly MatchField[] = readonly MatchField[],
+> extends QueryOptions<I> {
+  readonly queryVector: Vector;
+  readonly queryContents?: never;
+  readonly queryVectors?: never;
+  readonly queryText?: never;
+}
+export interface TextQuery<I extends readonly MatchField[] = readonly MatchField[]> extends QueryOptions<I> {
+  /** A text, or an image if the index's embedding model embeds images. */
+  readonly queryContents: string | Image;
+  readonly queryVector?: never;
+  readonly queryVectors?: never;
+  readonly queryText?: never;
+}
+/** Embedded indexes only. */
+export interface RankedQuery<I extends readonly MatchField[] = readonly MatchField[]> extends TextQuery<I> {
+  readonly queryContents: string;
+  /**
+   * Scores the contents of the 4 * `topK` nearest items. Matches are ordered by score; items
+   * without contents are dropped.
+   */
+  readonly rerank: RerankInput;
+}
+
+/**
+ * A keyword search, or a hybrid one with a vector or contents. Requires an index with a
+ * `textIndex`.
+ */
+export interface WordQuery<I extends readonly WordField[] = readonly WordField[]> extends Omit<
+  QueryOptions,
+  "include"
+> {
+  /**
+   * Keywords, ranked by BM25; matches have at least one. `"a phrase"` and `+required` must be
+   * present, `-excluded` must not, and `prefix*` stands for all words with this beginning. No text
+   * is an error.
+   */
+  readonly queryText: string;
+  readonly queryVector?: Vector;
+  readonly queryContents?: string | Image;
+  readonly queryVectors?: never;
+  /** How to fuse the results of keyword and vector search. Default `{ method: "automatic" }`. */
+  readonly fusion?: Fusion;
+  /**
+   * Fields of each match besides `id` and `score`. Default `["distance"]`, for matches of the
+   * vector search.
+   */
+  readonly include?: I;
+}
+
+/** A match and its score, larger is better; a cross-encoder's is from 0 to 1. */
+export type RankedMatch<I extends readonly MatchField[] = readonly MatchField[]> = Match<I> & {
+  readonly score: number;
+};
+
+export interface BatchQuery<I extends readonly MatchField[] = readonly MatchField[]> extends QueryOptions<I> {
+  /** At most 1,000 vectors. */
+  readonly queryVectors: readonly Vector[];
+  readonly queryVector?: never;
+  readonly queryContents?: never;
+  readonly queryText?: never;
+}
+
+/** The default of `include`. */
+export type DefaultInclude = readonly ["distance"];
+
+export interface GetOptions<I extends readonly ItemField[] = readonly ItemField[]>
+  extends CallOptions, NamespaceOption {
+  /** Default: all but `decoded`, and `vector` only if the index stores vectors. */
+  readonly include?: I | undefined;
+}
+
+/**
+ * Items to delete: those with these ids; those that match a filter, which must not match
+ * everything; the ids that match when the deletion commits; or all items.
+ */
+export type Selection =
+  | { readonly ids: readonly string[]; readonly filter?: Filter | undefined; readonly deleteAll?: never }
+  | { readonly filter: Filter; readonly ids?: never; readonly deleteAll?: never }
+  | { readonly deleteAll: true; readonly ids?: never; readonly filter?: never };
+
+/**
+ * Progress of a training. The phases run in this order; `done` grows to `total`, and both restart
+ * with each phase.
+ */
+export interface TrainingProgress {
+  /**
+   * `sample` and `store` count items, `cluster` counts comparisons of two vectors, and may end
+   * early.
+   */
+  readonly phase: "sample" | "cluster" | "store";
+  readonly done: number;
+  readonly total: number;
+}
+
+/**
+ * Training samples only items outside namespaces, so that the model reveals nothing about erased
+ * items.
+ */
+export interface TrainOptions extends CallOptions {
+  /**
+   * Inverted lists, at most one per sampled item (without zero vectors under `cosine`). Default:
+   * the index's number, or fewer if there are few items.
+   */
+  readonly nLists?: number;
+  /** Called every few milliseconds. Embedded indexes only: `not_supported` over HTTP. */
+  readonly onProgress?: (progress: TrainingProgress) => void;
+}
+
+/**
+ * One open index. Every method rejects with a `SealdexError`; a rejected change leaves the index as it was. Besides the codes
+ * that a method names, each rejects with `invalid_request` for an argument that cannot be right, an unknown option, or a client
+ * that is closed; `not_found` if the index was deleted; `storage_unavailable` if the storage or the service does not respond;
+ * `corrupt`, `missing_object` or `rollback_detected` if stored data was modified, is missing, or was rolled back; over HTTP
+ * `unauthenticated` for a missing or unknown API key. Changes reject with `forbidden` if the key is a reader's, and every
+ * method if its access has expired. An aborted `signal` rejects with its own reason.
+ *
+ * A call takes its arguments when it is made: arrays, buffers, keys and objects may be changed and used again once it has returned its
+ * promise. So an array of items is taken whole, in one turn of the event loop: give large ones in several calls, or use `ingest`.
+ */
+export interface VectorIndex {
+  readonly indexName: string;
+  /** Keys that open the index: the owner's, and those of people and services with access. */
+  readonly wraps: Wraps;
+  /** Parts of the index whose items can be erased permanently; see `erase`. */
+  readonly namespaces: Namespaces;
+  /**
+   * Stores the items, replacing those with the same id; of equal ids in one call the last wins.
+   * Throws `dimension_mismatch` for a vector of the wrong length, and over HTTP `too_large` for a
+   * `deleteFilter` with more items than fit one request.
+   */
+  upsert(items: readonly Item[], options?: UpsertOptions): Promise<UpsertResult>;
+  /**
+   * Changes the metadata of items in one commit, without their vectors and contents. Unknown ids
+   * are ignored. An item that is replaced or deleted concurrently is changed in its newest state or
+   * not at all: nothing old comes back.
+   */
+  update(selection: UpdateSelection, change: ItemChange, options?: ChangeOptions): Promise<UpdateResult>;
+  /**
+   * The nearest items, ascending by distance: one list for one query, a list of lists for a batch.
+   * With `queryText`, the items with the greatest score. Throws `dimension_mismatch` for a vector
+   * of the wrong length, and `not_supported` if `include` names `vector` and the index stores only
+   * codes.
+   */
+  query<const I extends readonly WordField[] = DefaultInclude>(
+    query: WordQuery<I>,
+  ): Promise<ScoredMatch<I>[]>;
+  query<const I extends readonly MatchField[] = DefaultInclude>(
+    query: RankedQuery<I>,
+  ): Promise<RankedMatch<I>[]>;
+  query<const I extends readonly MatchField[] = DefaultInclude>(
+    query: SingleQuery<I> | TextQuery<I>,
+  ): Promise<Match<I>[]>;
+  query<const I extends readonly MatchField[] = DefaultInclude>(query: BatchQuery<I>): Promise<Match<I>[][]>;
+  query<const I extends readonly MatchField[] = DefaultInclude>(
+    query: SingleQuery<I> | TextQuery<I> | BatchQuery<I>,
+  ): Promise<Match<I>[] | Match<I>[][]>;
+  /**
+   * The items with these ids, in this order; unknown ids are skipped. Throws `not_supported` if
+   * `include` names `vector` and the index stores only codes.
+   */
+  get<const I extends readonly ItemField[] = readonly ItemField[]>(
+    ids: readonly string[],
+    options?: GetOptions<I>,
+  ): Promise<StoredItem<I>[]>;
+  /** Deletes by id (unknown ids are ignored), by filter, or everything. */
+  delete(selection: Selection, options?: ChangeOptions): Promise<void>;
+  /** Ids in string order, at most `limit` after `after`. Default: all. */
+  listIds(options?: ListIdsOptions): Promise<string[]>;
+  /**
+   * A page of items in the order of their ids, or of `orderBy`, with the cursor of the next page.
+   * All pages show one state of the index. Throws `not_found` if that state is no longer stored: at
+   * least 15 minutes after it was replaced (with a shorter retention, after the last page, if that
+   * is sooner); `not_supported` if `include` names `vector` and the index stores only codes.
+   */
+  listItems<const I extends readonly ItemField[] = readonly ItemField[]>(
+    options?: ListItemsOptions<I>,
+  ): Promise<ItemPage<I>>;
+  /**
+   * All items, or those that match, in the order of their ids: `for await (const item of
+   * index.items())`. They show the state when the first item is requested. One page is in memory at
+   * a time; leaving the loop frees it and the snapshot. Throws like `listItems`.
+   */
+  items<const I extends readonly ItemField[] = readonly ItemField[]>(
+    options?: ItemsOptions<I>,
+  ): AsyncGenerator<StoredItem<I>, void, undefined>;
+  /** The number of items, or of those that match. */
+  count(options?: CountOptions): Promise<number>;
+  /**
+   * Erases a namespace permanently, by destroying the random secret that its items need: neither
+   * the storage nor retained old versions of its other objects can then be read, with any key. Two
+   * small writes, whatever the size of the index. Copies and backups that contain the secret remain
+   * readable. After `storage_unavailable`, repeat the call. Later writes start a new namespace.
+   */
+  erase(namespace: string, options?: CallOptions): Promise<ErasureReceipt>;
+  /**
+   * Clusters the items into inverted lists. Also happens automatically, see `automaticTraining`.
+   * Throws `not_supported` for `onProgress` over HTTP.
+   */
+  train(options?: TrainOptions): Promise<void>;
+  /**
+   * Merges segments as far as their size limit allows, and drops deleted and replaced items, so
+   * that queries read less. Writers do this gradually; use it after a large ingest or deletion.
+   */
+  compact(options?: CallOptions): Promise<void>;
+  /**
+   * Loads the model, codes, ids and metadata into memory, within `cacheBytesMax`. Resolves to true
+   * if everything fits; queries then only check storage for newer writes. The first filter reads
+   * the columns that it needs. Embedded indexes only: `not_supported` over HTTP.
+   */
+  prefetch(options?: CallOptions): Promise<boolean>;
+  /**
+   * Changes the owner's key, and the data keys of later writes: a small record and a commit,
+   * whatever the size of the index. The old key then opens nothing, and processes that opened the
+   * index with it get `wrong_index_key` (after at most `maxStalenessMs`); this object and holders
+   * of other wraps continue. An attacker with the old key and an old copy of the record can still
+   * read earlier data until `reencrypt`.
+   *
+   * Throws `invalid_request` for an invalid `newKey`, `wrong_index_key` if the key was rotated
+   * elsewhere, `forbidden` if the index was not opened with its owner's key, `already_exists` if a
+   * wrap has the key. After `storage_unavailable` either key may be in force: repeat the call.
+   */
+  rotateKey(newKey: IndexKey, options?: CallOptions): Promise<void>;
+  /**
+   * Draws new data keys and seals all stored objects again under them, while the index is in use;
+   * rows and training do not change. Reads and writes each object once. After an interruption,
+   * repeat the call to resume. Replaced objects are deleted after 15 to 30 minutes. Throws
+   * `forbidden` if the index was not opened with its owner's key.
+   */
+  reencrypt(options?: CallOptions): Promise<void>;
+  /**
+   * A token of about 90 characters that names the present state of the index. Not secret.
+   * `loadIndex` with it refuses older states and other histories with `rollback_detected`: keep it
+   * where the storage cannot change it.
+   */
+  anchor(options?: CallOptions): Promise<string>;
+  /** Description and memory use of the index. */
+  describe(options?: CallOptions): Promise<IndexDescription>;
+}
+
+/**
+ * A client of storage locations or of a service. Besides the codes of each method, calls reject
+ * with `invalid_request`, `storage_unavailable` and over HTTP `unauthenticated`, like the methods
+ * of an index.
+ */
+export interface Client extends AsyncDisposable {
+  /** Whether the client opens storage locations itself, or calls a service. */
+  readonly kind: "embedded" | "http";
+  /**
+   * Throws `already_exists` if the name is taken, `dimension_mismatch` if the dimension is not the
+   * embedding model's or no multiple of `pqDim`, `not_supported` if an optional package is missing.
+   */
+  createIndex(options: CreateIndexOptions): Promise<VectorIndex>;
+  /**
+   * Throws `not_found` if there is no such index, `wrong_index_key` for another key; `corrupt`,
+   * `missing_object` or `rollback_detected` if stored data was modified, is missing, or was rolled
+   * back.
+   */
+  loadIndex(options: LoadIndexOptions): Promise<VectorIndex>;
+  /** Names of indexes in code point order. Throws `invalid_request`. */
+  listIndexes(options?: ListIndexesOptions): Promise<string[]>;
+  /** Deletes the index and all its data. Throws like `loadIndex`. */
+  deleteIndex(options: OpenIndexOptions): Promise<void>;
+  /**
+   * Waits for running calls and releases all resources that the client opened; the caller's own
+   * stores and database clients stay open. Later calls reject with `invalid_request`. `await using`
+   * also closes a client.
+   */
+  close(): Promise<void>;
+}
+
+/** A client of storage locations. */
+export interface EmbeddedClient extends Client {
+  readonly kind: "embedded";
+  /** Memory of the process and of this client's cache. */
+  memory(): MemoryUse;
+}
+
+// Description and state of an index.
+
+export interface IndexDescription {
+  readonly indexName: string;
+  readonly type: IndexType;
+  readonly metric: Metric;
+  /** Undefined until the first vector determines it. */
+  readonly dimension?: number;
+  /** Present number of inverted lists: 1 until trained. */
+  readonly nLists: number;
+  /** Precision of the stored vectors of `ivfflat`. */
+  readonly precision?: Precision;
+  /** False if rows are never assigned to second lists; otherwise absent. */
+  readonly spilling?: boolean;
+  readonly pqDim?: number;
+  readonly pqBits?: number;
+  readonly trained: boolean;
+  /** Recall measured by training; absent until trained. */
+  readonly recallCurves?: readonly RecallCurve[];
+  /** Number of segments; compaction merges them. */
+  readonly segments: number;
+  /** Stored bytes of segments and model. */
+  readonly storedBytes: number;
+  /**
+   * Bytes of replaced objects of this client that are still stored for readers: see `retentionMs`.
+   */
+  readonly reclaimableBytes: number;
+  readonly embeddingModel?: string;
+  /** Memory of the process that has the index open, for all its indexes. */
+  readonly memory: MemoryUse;
+  /**
+   * Reason why the last automatic training of that process failed. Absent if none has, or if a
+   * later training succeeded.
+   */
+  readonly trainingFailure?: string;
+}
+
+/** The cost of recall for queries for `topK` items without a filter. */
+export interface RecallCurve {
+  readonly topK: number;
+  /** Ascending. */
+  readonly points: readonly RecallPoint[];
+}
+
+export interface RecallPoint {
+  readonly recall: number;
+  /** Most lists that a query scans for this recall; unlikely lists are skipped. */
+  readonly nProbes: number;
+}
+
+/** `…Bytes` are bytes; counts start with the client. */
+export interface MemoryUse {
+  /** Resident memory of the process. */
+  readonly rssBytes: number;
+  /** Kernel memory in use: opened codes, models, running calls. */
+  readonly kernelBytes: number;
+  /** Decrypted data in this client's cache, and its limit. */
+  readonly cacheBytes: number;
+  readonly cacheBytesMax: number;
+  /** Cache lookups, and how many of them had to read from storage. A warm query may need none. */
+  readonly cacheLookups: number;
+  readonly cacheMisses: number;
+}

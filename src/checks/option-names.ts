@@ -1,0 +1,125 @@
+/**
+ * Tables of option names. Unknown options are refused: an ignored filter would return items that
+ * the caller meant to exclude. Each table is typed by its options, so that a missing or additional
+ * name does not compile.
+ *
+ * Uses no Node.js modules.
+ */
+
+import { invalid, typeName } from "./input.js";
+
+/** The keys of every member of a union. */
+type NameOf<T> = T extends unknown ? keyof T & string : never;
+
+export interface OptionNames {
+  /** The method's name in messages. */
+  readonly where: string;
+  readonly names: ReadonlySet<string>;
+  /**
+   * Options of nested objects, for example `indexConfig.dimension`, as suggestions for unknown
+   * names.
+   */
+  readonly innerNames: readonly string[];
+  /** Every option, set to undefined. */
+  readonly absent: Readonly<Record<string, undefined>>;
+}
+
+/** Exactly the options of `T`. `inner`: those of a nested object. */
+export function optionNames<T>(
+  where: string,
+  table: Readonly<Record<NameOf<T>, true>>,
+  inner?: OptionNames,
+): OptionNames {
+  const innerNames = inner === undefined ? [] : [...inner.names].map((name) => `${inner.where}.${name}`);
+  const names = Object.keys(table);
+  const absent = Object.fromEntries(names.map((name) => [name, undefined]));
+  return { where, names: new Set(names), innerNames, absent };
+}
+
+/**
+ * Copies the options; absent ones are undefined. Throws `invalid_request` unless `options` is an
+ * object with known keys. `at` is its place.
+ *
+ * Calls read only the copy: callers may change their object after the call has returned.
+ */
+export function takeOptions<T extends object>(options: T, known: OptionNames, at = known.where): T {
+  checkObject(options, at);
+  for (const name in options) if (!isOfEveryObject(options, name)) checkName(name, known, at);
+  const values = options as Readonly<Record<string, unknown>>;
+  const taken: Record<string, unknown> = { ...known.absent };
+  for (const name of known.names) if (!isOfEveryObject(options, name)) taken[name] = values[name];
+  return taken as T;
+}
+
+/** Whether a caller gave this option, for an object of any kind. */
+export function hasOption(options: unknown, name: string): boolean {
+  return (
+    typeof options === "object" && options !== null && name in options && !isOfEveryObject(options, name)
+  );
+}
+
+/**
+ * Whether `options` has this property only from a polluted `Object.prototype`, of any realm. Other
+ * prototypes are allowed: a class may have options as accessors, and a proxy may answer for
+ * unlisted ones.
+ */
+function isOfEveryObject(options: object, name: string): boolean {
+  for (let owner = options; ;) {
+    const isOwn = Object.hasOwn(owner, name);
+    const above = Object.getPrototypeOf(owner) as object | null;
+    if (above === null) return isOwn && owner !== options && Object.hasOwn(owner, "isPrototypeOf");
+    if (isOwn) return false;
+    owner = above;
+  }
+}
+
+/** Throws `invalid_request` for anything but an object that is no array. */
+export function checkObject(options: unknown, at: string): asserts options is object {
+  if (typeof options === "object" && options !== null && !Array.isArray(options)) return;
+  throw invalid(`${at}: expected an object, got ${typeName(options)}`);
+}
+
+/** Throws `invalid_request` for an unknown name. */
+export function checkName(name: string, { names, innerNames }: OptionNames, at: string): void {
+  if (!names.has(name)) throw invalid(`${at}: ${unknownName(name, [...names], innerNames)}`);
+}
+
+/** Message for an unknown option name, with the closest known one. */
+export function unknownName(
+  name: string,
+  known: readonly string[],
+  innerNames: readonly string[] = [],
+): string {
+  // Other words may be a misplaced key or URL.
+  const shown = /^[\w$]{1,40}$/.test(name) ? `"${name}"` : "another name";
+  return `unknown property ${shown}; did you mean "${nearest(name, [...known, ...innerNames])}"? Expected ${known.join(", ")}`;
+}
+
+/** The known name with the fewest edits, ignoring case and underscores; ties by order. */
+function nearest(name: string, known: readonly string[]): string {
+  const wanted = fold(name.slice(0, 40));
+  const distances = known.map((candidate) => editDistance(wanted, fold(lastPart(candidate))));
+  return known[distances.indexOf(Math.min(...distances))];
+}
+
+function lastPart(name: string): string {
+  return name.slice(name.lastIndexOf(".") + 1);
+}
+
+function fold(name: string): string {
+  return name.replaceAll("_", "").toLowerCase();
+}
+
+/** Levenshtein distance. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 0; i < a.length; i++) {
+    const next = [i + 1];
+    for (let j = 0; j < b.length; j++) {
+      const substituted = row[j] + (a[i] === b[j] ? 0 : 1);
+      next.push(Math.min(substituted, row[j + 1] + 1, next[j] + 1));
+    }
+    row = next;
+  }
+  return row[b.length];
+}

@@ -1,0 +1,87 @@
+/** The JSON of results: matches, stored items, names and counts. */
+
+import { SealdexError } from "../../errors.js";
+import { decodeTime, decodeVector } from "./values.js";
+import type { Match, Metadata, StoredItem } from "../../api/vector-index.js";
+
+export type MatchBody = Pick<Match, "id" | "namespace" | "distance" | "metadata"> & {
+  readonly expires_at?: unknown;
+};
+
+/** One list per query. `batch`: whether the request had several. */
+export function decodeResults(json: unknown, batch: boolean): Match[][] {
+  const results = field(json, "results");
+  return (batch ? list(results) : [results]).map((matches) => entries<MatchBody>(matches).map(decodeMatch));
+}
+
+function decodeMatch({ expires_at, ...match }: MatchBody): Match {
+  return { ...match, ...expiryOf(expires_at) };
+}
+
+function expiryOf(text: unknown): { readonly expiresAt?: Date } {
+  return text === undefined ? {} : { expiresAt: decodeTime(text, "results.expires_at") };
+}
+
+export interface StoredItemBody {
+  readonly id: string;
+  readonly namespace?: string;
+  readonly vector?: number[];
+  readonly decoded?: number[];
+  readonly contents?: string;
+  readonly metadata?: Metadata;
+  readonly expires_at?: string;
+}
+
+export function decodeStoredItems(json: unknown): StoredItem[] {
+  return entries<StoredItemBody>(field(json, "results")).map(
+    ({ id, namespace, vector, decoded, contents, metadata, expires_at }) => ({
+      id,
+      ...(namespace !== undefined && { namespace }),
+      ...(vector && { vector: decodeVector(vector, "vector") }),
+      ...(decoded && { decoded: decodeVector(decoded, "decoded") }),
+      ...(contents !== undefined && { contents }),
+      ...(metadata && { metadata }),
+      ...expiryOf(expires_at),
+    }),
+  );
+}
+
+/** The strings of a list in a response, for example ids. */
+export function decodeNames(json: unknown, name: string): string[] {
+  const names = list(field(json, name));
+  if (!names.every((text) => typeof text === "string")) throw foreign();
+  return names;
+}
+
+export function decodeCount(json: unknown): number {
+  const count = field(json, "result");
+  if (typeof count !== "number") throw foreign();
+  return count;
+}
+
+export function decodeAnchor(json: unknown): string {
+  const anchor = field(json, "anchor");
+  if (typeof anchor !== "string") throw foreign();
+  return anchor;
+}
+
+function field(json: unknown, name: string): unknown {
+  return (json as Readonly<Record<string, unknown>> | null)?.[name];
+}
+
+function list(value: unknown): unknown[] {
+  if (!Array.isArray(value)) throw foreign();
+  return value;
+}
+
+/** The entries of a list, each with an id. */
+function entries<T extends { readonly id: string }>(results: unknown): T[] {
+  const found = list(results) as (T | null)[];
+  if (!found.every((entry) => typeof entry?.id === "string")) throw foreign();
+  return found as T[];
+}
+
+/** The error for responses of something else than a Sealdex service. */
+export function foreign(): SealdexError {
+  return new SealdexError("internal", "service: the response is not from a Sealdex service");
+}

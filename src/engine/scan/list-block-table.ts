@@ -1,0 +1,130 @@
+/** The addresses of the blocks of all inverted lists, for searches in one kernel call. */
+
+import {
+  listBlockLayout,
+  listBlockTableLayout,
+  missingMax,
+  spilledSegmentLayout,
+  waitingBytes,
+} from "../kernels/kernels.wasm.js";
+import { allocate, allWords, free, wordsAt, writeWords } from "../kernels/memory.js";
+
+/** Which blocks there are. */
+export interface ListBlocksOf {
+  /** For each list the number of its first block, then the number of the first block of no list, then the number of blocks. */
+  readonly firsts: readonly number[];
+  /** In the order of their numbers. */
+  readonly blocks: readonly {
+    /** How many segments may shadow rows of the block. */
+    readonly newerSegments: number;
+    /** Whether its rows have codes in second lists, too. */
+    readonly isSpilled: boolean;
+  }[];
+  /** Rows of the largest block. */
+  readonly rowsMax: number;
+  /** The segments whose rows have codes in second lists, too. */
+  readonly spilled: readonly {
+    /** Per block of the segment, ascending: its first row, and its number. */
+    readonly firstRows: Uint32Array;
+    readonly numbers: Uint32Array;
+  }[];
+}
+
+/** Blocks of one list are consecutive; those of no list come last. Holds kernel memory: call `free` when done. */
+export class ListBlockTable {
+  /** The address of the struct that kernels take. */
+  readonly address: number;
+  /** Kernel memory held, in bytes. */
+  readonly bytes: number;
+  /** Rows of the largest block. */
+  readonly rowsMax: number;
+  readonly #blocks: number;
+  readonly #spilled: number;
+
+  constructor({ firsts, blocks, rowsMax, spilled }: ListBlocksOf) {
+    this.rowsMax = rowsMax;
+    const places = spilled.reduce((sum, { numbers }) => sum + 2 * numbers.length, 0);
+    const waitingWords = waitingBytes / 4;
+    const words = firsts.length + missingMax + waitingWords + places;
+    const structs = listBlockLayout.bytes * blocks.length + spilledSegmentLayout.bytes * spilled.length;
+    this.bytes = listBlockTableLayout.bytes + structs + 4 * words;
+    this.address = allocate(this.bytes);
+    this.#blocks = this.address + listBlockTableLayout.bytes;
+    this.#spilled = this.#blocks + listBlockLayout.bytes * blocks.length;
+    let end = this.#spilled + spilledSegmentLayout.bytes * spilled.length;
+    const place = (values: ArrayLike<number>) => {
+      const at = end;
+      wordsAt(at, values.length).set(values);
+      end += 4 * values.length;
+      return at;
+    };
+    writeWords(this.address, listBlockTableLayout, {
+      firsts: place(firsts),
+      blocks: this.#blocks,
+      epoch: 0,
+      nLists: firsts.length - 2,
+      spilled: this.#spilled,
+      nSpilled: spilled.length,
+      missing: place(new Uint32Array(missingMax)),
+      nMissing: 0,
+      waiting: place(new Uint32Array(waitingWords)),
+      matching: 0,
+    });
+    spilled.forEach(({ firstRows, numbers }, i) =>
+      writeWords(this.#spilled + spilledSegmentLayout.bytes * i, spilledSegmentLayout, {
+        groups: 0,
+        firstRows: place(firstRows),
+        numbers: place(numbers),
+      }),
+    );
+    blocks.forEach(({ newerSegments, isSpilled }, number) =>
+      writeWords(this.#addressOf(number), listBlockLayout, {
+        block: 0,
+        epoch: 0,
+        newerSegments,
+        isSpilled: isSpilled ? 1 : 0,
+        scannedAt: 0,
+      }),
+    );
+  }
+
+  /** The epoch of the next searches, from 1. Blocks that were put in other epochs do not count as in memory. */
+  set epoch(epoch: number) {
+    allWords()[(this.address + listBlockTableLayout.epoch) >>> 2] = epoch;
+  }
+
+  /** The address of the match table of the next searches (see match-table.ts); 0: they have no filter. */
+  set matching(address: number) {
+    allWords()[(this.address + listBlockTableLayout.matching) >>> 2] = address;
+  }
+
+  /** Sets the struct of a block, which must not move until the epoch ends. */
+  put(number: number, block: number, epoch: number): void {
+    const at = this.#addressOf(number);
+    const words = allWords();
+    words[(at + listBlockLayout.block) >>> 2] = block;
+    words[(at + listBlockLayout.epoch) >>> 2] = epoch;
+  }
+
+  /** Sets where the codes in second lists of the `i`-th spilled segment are: see SpilledCodes. For searches until the next await. */
+  putSpilled(i: number, groups: number): void {
+    const at = this.#spilled + spilledSegmentLayout.bytes * i;
+    allWords()[(at + spilledSegmentLayout.groups) >>> 2] = groups;
+  }
+
+  /** Numbers of blocks that the latest search found to be missing, and whose rows it needed; some of them, if there are many. */
+  missing(): number[] {
+    const words = allWords();
+    const count = words[(this.address + listBlockTableLayout.nMissing) >>> 2];
+    const at = words[(this.address + listBlockTableLayout.missing) >>> 2];
+    return [...new Set(wordsAt(at, count))];
+  }
+
+  #addressOf(number: number): number {
+    return this.#blocks + listBlockLayout.bytes * number;
+  }
+
+  free(): void {
+    free(this.address);
+  }
+}

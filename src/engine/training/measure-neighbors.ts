@@ -1,0 +1,344 @@
+/** In which lists the neighbours of held-out rows lie: what recall curves are learned from. */
+
+import type { KernelCall } from "../kernels/kernels.js";
+import { allocate, doublesAt, floatsAt, free } from "../kernels/memory.js";
+import type { Clusters, OnCompared, Rows } from "../lists/kmeans.js";
+import { distanceRatio } from "../lists/probe-limits.js";
+import { squareToCentroid } from "../metric.js";
+import { samplePositions } from "../random.js";
+import { cosineNeeded, type ObservedNeighbours, type ScanLimits } from "../recall-curves.js";
+import { countRows, directionsOf, gather, lengthsOf } from "../rows.js";
+import { countBelow, positionOfLeast } from "../select-smallest.js";
+import { copyInPieces, inSlices, rowsOfPiece, type Work } from "../work.js";
+import type { EstimatedRows } from "./estimated-rows.js";
+import { FarQueries, type Query } from "./far-queries.js";
+import { forEachDepth } from "./held-out.js";
+
+/** Held-out rows that are compared with the sample at a time. */
+const heldOutTogether = 16;
+/** The largest share of the lists that a filter removes around a query. */
+const removedShareMax = 0.6;
+/**
+ * So many held-out rows also show what a query outside of all neighbours' lists needs: two of three, one whose surroundings a filter removes, the
+ * others, a query far from all rows.
+ */
+const outlyingMax = 300;
+const farEvery = 3;
+/** Held-out rows whose lists within limits are counted. */
+const countedMax = 300;
+
+interface ClusteredSample {
+  readonly rows: Rows;
+  /** Of the rows that k-means saw. Those after them are held out first. */
+  readonly clusters: Clusters;
+  /** Per list, the mean squared distance of its rows from the centroid. */
+  readonly spreads: Float32Array;
+  /** The squared distance of each row that k-means saw from its centroid. */
+  readonly residuals: Float32Array;
+  /** The rows as queries among rows like themselves see them. Default: as they are. */
+  readonly estimated?: EstimatedRows | undefined;
+  /** How many rows are used as queries: all that are held out, and others. */
+  readonly queries: number;
+}
+
+/** A held-out row: its squared distances from the lists, and the same ascending. */
+interface HeldOut {
+  readonly toLists: Float32Array;
+  readonly sorted: Float32Array;
+}
+
+interface Observing {
+  readonly ranks: number[];
+  readonly ratios: number[];
+  readonly cosines: number[];
+  readonly farCosines: number[];
+  /** Of each neighbour: its row, and which of the queries it is one of. */
+  readonly rows: number[];
+  readonly heldOut: number[];
+}
+
+/** What was observed of neighbours, and what more can be told of them if they are in second lists, too. */
+interface Observed {
+  /** For each depth. */
+  readonly first: readonly ObservedNeighbours[];
+  /** The list of each row of the sample. */
+  readonly lists: Uint32Array;
+  /** The rows that are neighbours. */
+  readonly neighbours: ReadonlySet<number>;
+  /** Lists that are within limits of some held-out rows, on average. */
+  listsWithin(limits: Pick<ScanLimits, "probes" | "ratio">): number;
+  /** The same as `first` by the nearer one of a neighbour's two lists. `seconds` has the second list of each neighbour. */
+  inEither(seconds: Uint32Array): Work<readonly ObservedNeighbours[]>;
+}
+
+/** For each depth of `depths`, in rows of the sample, the neighbours of held-out rows down to there. */
+export function* observeNeighbours(
+  {
+    rows,
+    clusters: { centroids, lists: seen },
+    spreads,
+    residuals: seenResiduals,
+    estimated,
+    queries: asQueries,
+  }: ClusteredSample,
+  depths: readonly number[],
+  random: () => number,
+  onCompared: OnCompared,
+): Work<Observed> {
+  const { n, dimension, areDirections } = rows;
+  const k = spreads.length;
+  const unseen = n - seen.length;
+  const others = samplePositions(random, seen.length, asQueries - unseen);
+  const positions = Uint32Array.of(
+    ...Uint32Array.from({ length: unseen }, (_, i) => seen.length + i),
+    ...others,
+  );
+  const queries = gather(floatsAt(rows.at, n * dimension), dimension, positions);
+  const mean = meanOf(centroids, dimension, seen);
+  // The last query is the mean.
+  const count = positions.length + 1;
+  const numbers = count * (dimension + k) + centroids.length + heldOutTogether * n;
+  const lengthsAt = allocate(8 * k + 4 * numbers);
+  const queriesAt = lengthsAt + 8 * k;
+  const centroidsAt = queriesAt + 4 * count * dimension;
+  const toListsAt = centroidsAt + 4 * centroids.length;
+  const toRowsAt = toListsAt + 4 * count * k;
+  const observed: Observing[] = depths.map(() => ({
+    ranks: [],
+    ratios: [],
+    cosines: [],
+    farCosines: [],
+    rows: [],
+    heldOut: [],
+  }));
+  try {
+    floatsAt(queriesAt, queries.length).set(queries);
+    floatsAt(queriesAt + 4 * queries.length, dimension).set(mean);
+    yield* copyInPieces(centroids, floatsAt(centroidsAt, centroids.length));
+    if (areDirections) {
+      yield lengthsOf(centroidsAt, k, dimension, lengthsAt);
+      yield directionsOf(centroidsAt, k, dimension, centroidsAt);
+    }
+    const lengths = areDirections ? doublesAt(lengthsAt, k).slice() : undefined;
+    yield [
+      ...compare(queriesAt, count, { ...rows, at: centroidsAt, n: k }, toListsAt),
+      ...compare(queriesAt + 4 * queries.length, 1, rows, toRowsAt),
+    ];
+    const squaresOf: Float32Array[] = [];
+    const together = rowsOfPiece(4 * k);
+    for (let i = 0; i < count; i++) {
+      squaresOf.push(floatsAt(toListsAt + 4 * i * k, k).slice());
+      if (i % together === together - 1) yield;
+    }
+    const lists = Uint32Array.from({ length: n }, (_, row) =>
+      row < seen.length ? seen[row] : positionOfLeast(squaresOf[row - seen.length]),
+    );
+    const far = new FarQueries({
+      rows: floatsAt(toRowsAt, n).slice(),
+      lists: squaresOf[count - 1],
+      meanSquare: areDirections ? squareOf(mean) : undefined,
+    });
+    squaresOf.length--;
+    const asked: HeldOut[] = [];
+    const residuals = new Float32Array(n);
+    residuals.set(seenResiduals);
+    for (let row = seen.length; row < n; row++) {
+      const list = lists[row];
+      residuals[row] = squareToCentroid(lengths?.[list], squaresOf[row - seen.length][list]);
+    }
+    const toRowsOf = (number: number, added?: Float32Array) => {
+      // A copy: memory that threads share is slow to read number by number.
+      const toRows = floatsAt(toRowsAt + 4 * (number % heldOutTogether) * n, n).slice();
+      // Estimates are not negative.
+      if (added) for (let row = 0; row < n; row++) toRows[row] = Math.max(0, toRows[row] + added[row]);
+      toRows[positions[number]] = Infinity;
+      return toRows;
+    };
+    const squareOfQuery = (number: number) =>
+      squareOf(queries.subarray(number * dimension, (number + 1) * dimension));
+    let outlying = 0;
+    const observeOutside = (number: number) => {
+      const row = { toLists: squaresOf[number], toRows: toRowsOf(number) };
+      const isFar = ++outlying % farEvery === 0;
+      // Copies of a row are the last ones that the opposite query finds.
+      if (!isFar) removeCopies(row.toRows, copyReach(residuals[positions[number]], squareOfQuery(number)));
+      const query = isFar
+        ? far.opposite(positions[number], row)
+        : withoutNearest(row, lists, Math.floor(removedShareMax * k ** random()));
+      const cosines = observed.map((depth) => (isFar ? depth.farCosines : depth.cosines));
+      observeOutlying(query, { lists, lengths, spreads }, depths, cosines);
+    };
+    for (let first = 0; first < positions.length; first += heldOutTogether) {
+      const last = Math.min(positions.length, first + heldOutTogether);
+      const at = queriesAt + 4 * first * dimension;
+      yield compare(at, last - first, estimated?.rows ?? rows, toRowsAt);
+      onCompared((last - first) * n);
+      const outside: number[] = [];
+      for (let number = first; number < last; number++) {
+        const toRows = toRowsOf(number, estimated?.added);
+        const square = squareOfQuery(number);
+        const reach = copyReach(residuals[positions[number]], square);
+        // A row and its copies are one query.
+        if (hasCopyAmong(positions.subarray(0, number), toRows, reach)) continue;
+        removeCopies(toRows, reach);
+        const toLists = squaresOf[number];
+        const own = { toLists, sorted: toLists.slice().sort() };
+        observeAmong({ ...own, number: asked.length, toRows }, lists, depths, observed);
+        if (asked.push(own) <= outlyingMax) outside.push(number);
+        yield;
+      }
+      // What a query outside of all neighbours' lists needs is measured by vectors: it is a cosine, in place of what is near by estimates.
+      if (estimated && outside.length > 0) yield compare(at, last - first, rows, toRowsAt);
+      for (const number of outside) {
+        observeOutside(number);
+        yield;
+      }
+    }
+    const neighbours = new Set<number>();
+    for (const depth of observed) {
+      for (const row of depth.rows) neighbours.add(row);
+      yield;
+    }
+    return {
+      first: observed,
+      lists,
+      neighbours,
+      listsWithin: (limits) => listsWithin(asked.slice(0, countedMax), limits),
+      inEither: (seconds) => observeEither(observed, asked, lists, seconds),
+    };
+  } finally {
+    free(lengthsAt);
+  }
+}
+
+/** The mean of the rows that these centroids are the means of. */
+function meanOf(centroids: Float32Array, dimension: number, lists: Uint32Array): Float32Array {
+  const mean = new Float64Array(dimension);
+  countRows(lists, centroids.length / dimension).forEach((size, list) => {
+    for (let i = 0; i < dimension; i++) mean[i] += (size / lists.length) * centroids[list * dimension + i];
+  });
+  return Float32Array.from(mean);
+}
+
+function squareOf(vector: Float32Array): number {
+  return vector.reduce((sum, value) => sum + value * value, 0);
+}
+
+/** Squared distances of `count` queries from the rows, layout (count, n), at `out`. */
+function compare(queries: number, count: number, { at, n, dimension }: Rows, out: number): KernelCall[] {
+  return inSlices(n, count * dimension, (first, rows) => ({
+    kernel: "squaredL2Tile",
+    args: [queries, count, at + 4 * first * dimension, rows, dimension, out + 4 * first, n],
+  }));
+}
+
+function listsWithin(
+  asked: readonly HeldOut[],
+  { probes, ratio }: Pick<ScanLimits, "probes" | "ratio">,
+): number {
+  let lists = 0;
+  for (const { sorted } of asked) {
+    const most = Math.min(probes, sorted.length);
+    let within = 1;
+    // Ratios ascend, too.
+    while (within < most && distanceRatio(within, sorted[within], sorted[0]) <= ratio) within++;
+    lists += within;
+  }
+  return lists / Math.max(1, asked.length);
+}
+
+/** Cosines are those of first lists. */
+function* observeEither(
+  observed: readonly Observing[],
+  asked: readonly HeldOut[],
+  lists: Uint32Array,
+  seconds: Uint32Array,
+): Work<ObservedNeighbours[]> {
+  const either: ObservedNeighbours[] = [];
+  for (const { rows, heldOut: held, cosines, farCosines } of observed) {
+    const nearer = rows.map((row, i) =>
+      Math.min(asked[held[i]].toLists[lists[row]], asked[held[i]].toLists[seconds[row]]),
+    );
+    const ranks = nearer.map((square, i) => countBelow(asked[held[i]].sorted, square));
+    const ratios = nearer.map((square, i) => distanceRatio(ranks[i], square, asked[held[i]].sorted[0]));
+    either.push({ ranks, ratios, cosines, farCosines });
+    yield;
+  }
+  return either;
+}
+
+/** Adds the lists of a held-out row's neighbours, as a query among similar rows. */
+function observeAmong(
+  { number, sorted, toRows, toLists }: Query & HeldOut & { readonly number: number },
+  lists: Uint32Array,
+  depths: readonly number[],
+  observed: readonly Observing[],
+): void {
+  forEachDepth(toRows, depths, (i, rows) => {
+    for (const row of rows) {
+      const square = toLists[lists[row]];
+      const rank = countBelow(sorted, square);
+      observed[i].ranks.push(rank);
+      observed[i].ratios.push(distanceRatio(rank, square, sorted[0]));
+      observed[i].rows.push(row);
+      observed[i].heldOut.push(number);
+    }
+  });
+}
+
+/** A query without the rows of its nearest `count` lists, as if a filter removed them. */
+function withoutNearest({ toRows, toLists }: Query, lists: Uint32Array, count: number): Query {
+  const nearest = toLists.slice().sort()[count];
+  const left = toRows.slice();
+  for (let row = 0; row < left.length; row++) if (toLists[lists[row]] < nearest) left[row] = Infinity;
+  return { toRows: left, toLists };
+}
+
+/** Adds the cosines that the neighbours of a query need, which lies outside of their lists. */
+function observeOutlying(
+  { toRows, toLists }: Query,
+  {
+    lists,
+    lengths,
+    spreads,
+  }: {
+    readonly lists: Uint32Array;
+    /** Lengths of the centroids if directions are compared. */
+    readonly lengths: Float64Array | undefined;
+    readonly spreads: Float32Array;
+  },
+  depths: readonly number[],
+  cosines: readonly number[][],
+): void {
+  forEachDepth(toRows, depths, (i, rows) => {
+    const reach = toRows[rows[rows.length - 1]];
+    for (const row of rows) {
+      const list = lists[row];
+      const square = squareToCentroid(lengths?.[list], toLists[list]);
+      cosines[i].push(cosineNeeded(square, spreads[list], reach));
+    }
+  });
+}
+
+// Copies among the rows of a sample, and rows that are nearly copies: the same passage in many documents. A query is hardly ever one of them. As a query, a
+// row that has copies finds them in its own list, and shows nothing of the lists that other queries have to scan.
+
+/** The largest squared distance of copies, over the squared distance of the row from its centroid. */
+const copyShare = 1 / 16;
+/** And over its squared length: equal directions differ by rounding. */
+const roundingShare = 2 ** -40;
+
+/** The squared distance up to which rows are copies of one, by its squared distance from its centroid and its squared length. */
+function copyReach(residual: number, square: number): number {
+  return copyShare * residual + roundingShare * square;
+}
+
+/** Whether one of the rows at these positions is a copy, by the squared distances of a row from all. */
+function hasCopyAmong(positions: Uint32Array, toRows: Float32Array, reach: number): boolean {
+  return positions.some((position) => toRows[position] <= reach);
+}
+
+/** Makes copies no neighbours: sets their distance to Infinity. */
+function removeCopies(toRows: Float32Array, reach: number): void {
+  for (let row = 0; row < toRows.length; row++) if (toRows[row] <= reach) toRows[row] = Infinity;
+}

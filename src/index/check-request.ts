@@ -1,0 +1,237 @@
+/** Checks of what callers ask an embedded index for, with every default filled in. */
+
+import { checkOrder } from "../api/check-listing.js";
+import { checkVectorShape, invalid, isArray, onlySubjectOf, typeName } from "../checks/input.js";
+import { type Image, isImage, takeImage } from "../embedding/image.js";
+import { type CompiledFilter, compileFilter, type Filter, splitPath } from "../api/filter/compile.js";
+import type { OrderField } from "./listing/order-key.js";
+import type { CheckedQuery } from "../query/query.js";
+import type { Effort } from "../query/scan-limits.js";
+import { checkRecall, type ProbingOptions } from "../api/effort.js";
+import type { ResultSettings } from "../api/served-index.js";
+import { checkDeleteFilter, checkUpdateSelection, filterOf } from "../api/check-selection.js";
+import type {
+  BatchQuery,
+  GetOptions,
+  ItemField,
+  ListIdsOptions,
+  ListItemsOptions,
+  MatchField,
+  QueryOptions,
+  SingleQuery,
+  TextQuery,
+  TrainOptions,
+  UpdateSelection,
+  UpsertOptions,
+  Vector,
+} from "../api/vector-index.js";
+import { nListsMax } from "../engine/config.js";
+import { checkInteger } from "./define-index.js";
+import type { CheckedListIds } from "./listing/list-ids.js";
+import { checkIdText } from "./pack-items.js";
+import type { CheckedItems } from "./update.js";
+
+export const topKMax = 10_000;
+const batchMax = 1000;
+const defaultItemFields: readonly ItemField[] = ["vector", "contents", "metadata"];
+const allItemFields: readonly ItemField[] = [...defaultItemFields, "decoded"];
+const distanceAlone: ReadonlySet<MatchField> = new Set(["distance"] as const);
+const matchFields: readonly MatchField[] = ["distance", ...allItemFields];
+
+type QueryRequest = SingleQuery | TextQuery | BatchQuery;
+
+/** What a query is compared with. */
+export type QuerySubject =
+  | { readonly kind: "vector"; readonly vector: Vector }
+  | { readonly kind: "vectors"; readonly vectors: readonly Vector[] }
+  | { readonly kind: "contents"; readonly contents: string | Image };
+
+/** `request`: of known options. Throws `invalid_request`, or `dimension_mismatch` for a vector whose length no index has. */
+export function checkQuery(
+  request: QueryRequest,
+  results: ResultSettings,
+): { subject: QuerySubject; checked: CheckedQuery } {
+  if ("fusion" in request && request.fusion !== undefined) {
+    throw invalid("fusion: expected a query with queryText, got one without");
+  }
+  return { subject: subjectOf(request), checked: checkQueryOptions(request, results) };
+}
+
+/** What queries of all kinds share. */
+export function checkQueryOptions(request: QueryOptions, results: ResultSettings): CheckedQuery {
+  const { topK = 100, include, signal } = request;
+  checkInteger(topK, 0, topKMax, "topK");
+  const effort = checkEffort(request);
+  // Field by field: spreading takes as long as all of these checks.
+  return {
+    topK,
+    effort,
+    include: include === undefined ? distanceAlone : checkInclude(include, matchFields),
+    filter: compiledFilter(filterOf(request, "query")),
+    signal,
+    reserveBytes: results.reserveBytes,
+    rawMetadata: results.rawMetadata,
+  };
+}
+
+function checkEffort(options: ProbingOptions): Effort {
+  checkRecall(options);
+  const { recall, nProbes = 1, greedy = false } = options;
+  checkInteger(nProbes, 0, Number.MAX_SAFE_INTEGER, "nProbes");
+  if (typeof greedy !== "boolean") throw invalid(`greedy: expected a boolean, got ${typeof greedy}`);
+  if (recall !== undefined) return recall === "exact" ? recall : { lists: undefined, recall };
+  if (greedy) return "exact";
+  return nProbes === 0 ? { lists: undefined, recall: undefined } : { lists: nProbes };
+}
+
+function subjectOf(request: QueryRequest): QuerySubject {
+  const subjects = request as Partial<SingleQuery & TextQuery & BatchQuery>;
+  const { queryVector, queryVectors, queryContents } = subjects;
+  const subject = onlySubjectOf(subjects);
+  if (subject === "queryContents") {
+    if (typeof queryContents === "string" || isImage(queryContents))
+      return { kind: "contents", contents: queryContents };
+    throw invalid(`queryContents: expected a string or an image, got ${typeName(queryContents)}`);
+  }
+  if (subject === "queryVector") {
+    checkVectorShape(queryVector, "queryVector");
+    return { kind: "vector", vector: queryVector };
+  }
+  if (!isArray(queryVectors)) throw invalid("queryVectors: expected an array of vectors");
+  const vectors = queryVectors as readonly Vector[];
+  if (vectors.length > batchMax) {
+    throw invalid(`queryVectors: expected at most ${batchMax} vectors, got ${vectors.length}`);
+  }
+  // Not forEach, which passes over the holes of a sparse array.
+  for (const [i, vector] of vectors.entries()) checkVectorShape(vector, `queryVectors[${i}]`);
+  return { kind: "vectors", vectors };
+}
+
+export function takeContents(contents: string | Image): string | Image {
+  return typeof contents === "string" ? contents : takeImage(contents);
+}
+
+/** The text of a query that is to be reranked. Throws `invalid_request` if it is no query by a text. */
+export function checkRanked(subject: QuerySubject): string {
+  if (subject.kind === "contents" && typeof subject.contents === "string") return subject.contents;
+  throw invalid("rerank: requires queryContents to be a string");
+}
+
+function checkInclude<F extends string>(include: readonly F[], allowed: readonly F[]): ReadonlySet<F> {
+  if (!isArray(include)) throw invalid("include: expected an array");
+  for (const field of include) {
+    if (!allowed.includes(field)) {
+      const received = typeof field === "string" ? JSON.stringify(field.slice(0, 100)) : typeName(field);
+      throw invalid(`include: expected ${allowed.join(", ")}, got ${received}`);
+    }
+  }
+  return new Set(include);
+}
+
+/** The fields of items to return, and how. */
+export interface CheckedFields {
+  readonly include: ReadonlySet<ItemField>;
+  /** Whether the caller named the fields: then vectors must be there. */
+  readonly isIncludeGiven: boolean;
+  readonly results: ResultSettings;
+}
+
+export function checkFields({ include }: GetOptions, results: ResultSettings): CheckedFields {
+  return {
+    include: checkInclude(include ?? defaultItemFields, allItemFields),
+    isIncludeGiven: include !== undefined,
+    results,
+  };
+}
+
+export interface CheckedListing extends CheckedFields {
+  /** Undefined: by id. */
+  readonly order?: readonly OrderField[] | undefined;
+  readonly filter?: CompiledFilter | undefined;
+  readonly limit: number;
+  readonly after?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export function checkListIds(options: ListIdsOptions, { reserveBytes }: ResultSettings): CheckedListIds {
+  const { limit = Number.MAX_SAFE_INTEGER, after, signal } = options;
+  checkInteger(limit, 0, Number.MAX_SAFE_INTEGER, "limit");
+  if (after !== undefined) checkIdText(after, "after");
+  const filter = compiledFilter(options.filter);
+  return { limit, after, filter, signal, reserveBytes };
+}
+
+const pageItemsMax = 10_000;
+const pageItems = 1000;
+
+/** `limit`: under either of its names. */
+export function checkListing(
+  options: Omit<ListItemsOptions, "orderBy">,
+  results: ResultSettings,
+  limit: number = pageItems,
+  limitName = "limit",
+): CheckedListing {
+  const { filter, after, signal } = options;
+  checkInteger(limit, 1, pageItemsMax, limitName);
+  if (after !== undefined) checkIdText(after, "after");
+  return {
+    filter: compiledFilter(filter),
+    limit,
+    after,
+    signal,
+    ...checkFields(options, results),
+  };
+}
+
+export function checkPage(options: ListItemsOptions, results: ResultSettings): CheckedListing {
+  const { cursor, after, orderBy } = options;
+  if (cursor !== undefined && after !== undefined) {
+    throw invalid("listItems: expected either cursor or after, got both");
+  }
+  const listing = checkListing(options, results, options.limit);
+  if (orderBy === undefined) return listing;
+  if (after !== undefined)
+    throw invalid("after: cannot be combined with orderBy; use the cursor of the previous page");
+  const order = checkOrder(orderBy).map(([field, direction]) => ({
+    path: splitPath(field, "orderBy"),
+    isAscending: direction === "asc",
+  }));
+  return { ...listing, order };
+}
+
+export function checkUpsert({ deleteFilter, within, skipUnchanged = false, signal }: UpsertOptions) {
+  if (typeof skipUnchanged !== "boolean") {
+    throw invalid(`skipUnchanged: expected a boolean, got ${typeName(skipUnchanged)}`);
+  }
+  return {
+    deleteFilter: compiledFilter(checkDeleteFilter(deleteFilter)),
+    within: compiledFilter(within),
+    skipUnchanged,
+    signal,
+  };
+}
+
+/** Null counts as none. */
+export function compiledFilter(filter: Filter | null | undefined): CompiledFilter | undefined {
+  return filter === undefined || filter === null ? undefined : compileFilter(filter);
+}
+
+/** Which items to update. */
+export function checkUpdated(selection: UpdateSelection): CheckedItems {
+  const { ids, filter } = checkUpdateSelection(selection);
+  if (ids === undefined) return { ids, filter: compileFilter(filter ?? {}) };
+  checkIds(ids, "ids");
+  return { ids, filter: undefined };
+}
+
+export function checkIds(ids: unknown, where: string): asserts ids is readonly string[] {
+  if (!Array.isArray(ids)) throw invalid(`${where}: expected an array of ids`);
+  for (const [i, id] of ids.entries()) checkIdText(id, `${where}[${i}]`);
+}
+
+export function checkTraining({ nLists, onProgress }: TrainOptions): void {
+  if (nLists !== undefined) checkInteger(nLists, 1, nListsMax, "nLists");
+  if (onProgress !== undefined && typeof onProgress !== "function") {
+    throw invalid(`onProgress: expected a function, got ${typeName(onProgress)}`);
+  }
+}

@@ -1,0 +1,184 @@
+/** Upserts that depend on what is stored: they replace what matches a filter, stay within one, or leave out what is stored already. */
+
+import type { CompiledFilter } from "../api/filter/compile.js";
+import type { RawMetadata } from "../api/served-index.js";
+import type { ItemField, Metadata, StoredItem, UpsertResult } from "../api/vector-index.js";
+import { forEachYielding } from "../async/event-loop.js";
+import { own as ownMembers } from "../checks/value-kinds.js";
+import type { Embedder } from "../embedding/embedder.js";
+import { roundVectors } from "../engine/codes/scalar.js";
+import type { IndexConfig } from "../engine/config.js";
+import { SealdexError } from "../errors.js";
+import { forEachItem } from "../query/read-items.js";
+import { fingerprintsIn } from "../query/snapshot/find-rows.js";
+import type { RowRef, Snapshot } from "../query/snapshot/snapshot.js";
+import type { Namespace } from "../state/commit/namespaces.js";
+import type { StoredSegment } from "../state/commit/replace-segments.js";
+import { decodeContents, recordExpiry, recordMetadata, recordMetadataJson } from "../state/segment/row.js";
+import { commitAsOf } from "./commit-changes.js";
+import { MatchingItems, storeTombstones } from "./delete.js";
+import { keepsVectors } from "./open/available-fields.js";
+import { dimensionOf, type OpenIndex } from "./open/open-index.js";
+import { withEncoding } from "./open/row-encoding.js";
+import { type CheckedItems, copyVector, type PackedItems, packItems } from "./pack-items.js";
+import { checkDimension, namespaceFor, storePacked } from "./upsert.js";
+
+export interface UpsertConditions {
+  readonly deleteFilter: CompiledFilter | undefined;
+  /** What the items, and those that they replace, must match. */
+  readonly within: CompiledFilter | undefined;
+  readonly skipUnchanged: boolean;
+  readonly embedder: Embedder | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
+export async function upsertAsOf(
+  index: OpenIndex,
+  checked: CheckedItems,
+  { deleteFilter, within, skipUnchanged, embedder, signal }: UpsertConditions,
+): Promise<UpsertResult> {
+  if (within !== undefined) await checkWithin(checked, within);
+  const matching = deleteFilter && new MatchingItems(deleteFilter, signal);
+  const { items } = checked;
+  let changed: readonly number[] = [];
+  let packed: PackedItems | undefined;
+  let deleted: readonly Uint8Array[] = [];
+  await commitAsOf(index, signal, async (snapshot) => {
+    const namespace = await namespaceFor(index, snapshot.manifest);
+    const fingerprints = fingerprintsIn(
+      namespace?.id,
+      items.map(({ row }) => row.fingerprint),
+    );
+    if (within !== undefined) await checkReplaced(checked, await snapshot.find(fingerprints), within);
+    const now = skipUnchanged
+      ? await changedItems(index, snapshot, checked, fingerprints)
+      : [...items.keys()];
+    if (packed === undefined || now.length !== changed.length || now.some((at, i) => at !== changed[i])) {
+      const dimension = dimensionOf(index, snapshot.manifest);
+      packed = await packItems(checked, now, ownMembers({ ...index.config, dimension, embedder }));
+      changed = now;
+    }
+    const own = new Set(fingerprints.map(keyOf));
+    const matches = (await matching?.in(snapshot))?.get(namespace?.id) ?? [];
+    const others: Uint8Array[] = [];
+    await forEachYielding(matches.length, (i) => {
+      if (!own.has(keyOf(matches[i]))) others.push(matches[i]);
+    });
+    deleted = others;
+    return store(index, snapshot, { packed, deleted, namespace }, signal);
+  });
+  const stored = changed.length;
+  return { stored, unchanged: items.length - stored, deleted: deleted.length };
+}
+
+async function checkWithin({ items }: CheckedItems, within: CompiledFilter): Promise<void> {
+  await forEachYielding(items.length, (i) => {
+    const { row, position } = items[i];
+    if (within.matches(recordMetadata(row.record))) return;
+    throw forbidden(`items[${position}]: expected metadata that match what the items must stay within`);
+  });
+}
+
+/** `replaced`: of each item, the one that has its id. */
+async function checkReplaced(
+  { items }: CheckedItems,
+  replaced: readonly (RowRef | null)[],
+  within: CompiledFilter,
+): Promise<void> {
+  const positions = [...replaced.keys()].filter((i) => replaced[i] !== null);
+  const refs = replaced.filter((ref) => ref !== null);
+  await forEachItem(refs, new Set(["metadata"] as const), ({ metadataJson }, i) => {
+    if (within.matches(JSON.parse(metadataJson ?? "{}") as Metadata)) return;
+    const { position } = items[positions[i]];
+    throw forbidden(
+      `items[${position}].id: expected another one, since it is that of an item beyond the border`,
+    );
+  });
+}
+
+function forbidden(message: string): SealdexError {
+  return new SealdexError("forbidden", message);
+}
+
+interface ToStore {
+  readonly packed: PackedItems;
+  readonly deleted: readonly Uint8Array[];
+  readonly namespace: Namespace | undefined;
+}
+
+async function store(
+  index: OpenIndex,
+  { manifest, model }: Snapshot,
+  { packed, deleted, namespace }: ToStore,
+  signal: AbortSignal | undefined,
+) {
+  const { dimension } = packed;
+  const segments: StoredSegment[] = [];
+  try {
+    if (packed.rows.length > 0) {
+      checkDimension(index, manifest, dimension);
+      const rows = await withEncoding(index.searcher, dimension, model, (encoding) =>
+        storePacked(index, packed, encoding, { modelName: manifest.model?.name, namespace }, signal),
+      );
+      segments.push(...rows);
+    }
+    segments.push(...(await storeTombstones(index, manifest, new Map([[namespace?.id, deleted]]), signal)));
+  } catch (error) {
+    await index.store.delete(segments.map(({ name }) => name));
+    throw error;
+  }
+  return { segments, namespace, ...(packed.rows.length > 0 && { dimension }) };
+}
+
+/** Positions of the items that are not stored as they are. Throws as `copyVector`. */
+async function changedItems(
+  index: OpenIndex,
+  snapshot: Snapshot,
+  checked: CheckedItems,
+  fingerprints: readonly Uint8Array[],
+): Promise<number[]> {
+  const refs = await snapshot.find(fingerprints);
+  const hasVectors = keepsVectors(snapshot);
+  const include = new Set<ItemField>(["contents", "metadata"]);
+  if (hasVectors) include.add("vector");
+  const unchanged = new Set<number>();
+  const known = checked.items.flatMap(({ hasVector, embedded }, at) => {
+    const ref = refs[at];
+    const isComparable = hasVectors || !(hasVector || embedded !== undefined);
+    return ref === null || !isComparable ? [] : [{ at, ref }];
+  });
+  const refsOfKnown = known.map(({ ref }) => ref);
+  await forEachItem(refsOfKnown, include, (stored, i) => {
+    const { at } = known[i];
+    if (isEqual(checked, at, stored, index.config)) unchanged.add(at);
+  });
+  return [...checked.items.keys()].filter((at) => !unchanged.has(at));
+}
+
+/** Whether an item is stored as it is; one that is yet to be embedded if its text and metadata are. */
+function isEqual(
+  { items, vectors, dimension = 0 }: CheckedItems,
+  at: number,
+  stored: StoredItem & RawMetadata,
+  { metric, precision }: IndexConfig,
+): boolean {
+  const { row, hasVector, embedded, position } = items[at];
+  const contents = row.contents === null ? undefined : decodeContents(row.contents);
+  if (stored.expiresAt?.getTime() !== recordExpiry(row.record)) return false;
+  if (stored.metadataJson !== recordMetadataJson(row.record) || stored.contents !== contents) return false;
+  if (!hasVector && embedded === undefined) return true;
+  const kept = stored.vector;
+  if (kept === undefined) return false;
+  const own = hasVector
+    ? vectors.subarray(at * dimension, (at + 1) * dimension)
+    : new Float32Array(kept.length);
+  if (embedded !== undefined) {
+    copyVector(embedded, own, metric, `items[${position}].vector`);
+    if (precision !== undefined) roundVectors(own, precision, own.length);
+  }
+  return own.length === kept.length && own.every((component, i) => Object.is(component, kept[i]));
+}
+
+function keyOf(fingerprint: Uint8Array): string {
+  return Buffer.from(fingerprint.buffer, fingerprint.byteOffset, fingerprint.length).toString("latin1");
+}

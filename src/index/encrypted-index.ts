@@ -1,0 +1,298 @@
+/** The embedded index: checks what callers say, and hands clean values to one verb each. */
+
+import { inspect } from "node:util";
+import { checkItemChange, checkSelection, takeIds } from "../api/check-selection.js";
+import { methodOptions } from "../api/method-options.js";
+import { plainResults } from "../api/served-index.js";
+import type {
+  BatchQuery,
+  CallOptions,
+  ChangeOptions,
+  CountOptions,
+  DefaultInclude,
+  ErasureReceipt,
+  GetOptions,
+  IndexDescription,
+  IndexKey,
+  Item,
+  ItemChange,
+  ItemField,
+  ItemPage,
+  ItemsOptions,
+  ListIdsOptions,
+  ListItemsOptions,
+  Match,
+  MatchField,
+  RankedMatch,
+  RankedQuery,
+  ScoredMatch,
+  Selection,
+  SingleQuery,
+  StoredItem,
+  TextQuery,
+  TrainOptions,
+  UpdateResult,
+  UpdateSelection,
+  UpsertOptions,
+  UpsertResult,
+  VectorIndex,
+  WordField,
+  WordQuery,
+  Wraps,
+} from "../api/vector-index.js";
+import { type Calls, generatorOf } from "../async/calls.js";
+import { takeOptions } from "../checks/option-names.js";
+import type { Embedder } from "../embedding/embedder.js";
+import { checkModel, IndexEmbedder } from "../embedding/index-embedder.js";
+import { Models } from "../embedding/models.js";
+import { start } from "../engine/threads/run.js";
+import { parseKeySource } from "../keys/key-provider.js";
+import { prefetch } from "../query/prefetch.js";
+import {
+  checkFields,
+  checkIds,
+  checkListIds,
+  checkListing,
+  checkPage,
+  checkQuery,
+  checkRanked,
+  checkTraining,
+  checkUpdated,
+  checkUpsert,
+  compiledFilter,
+} from "./check-request.js";
+import { deleteSelected } from "./delete.js";
+import { asLoaded } from "./for-loader.js";
+import { listIds } from "./listing/list-ids.js";
+import { decodeCursor, listEach, listItems } from "./listing/list-items.js";
+import { compactAndCollect } from "./maintenance/gc.js";
+import { reencrypt } from "./maintenance/reencrypt.js";
+import { IndexNamespaces } from "./namespaces.js";
+import { type OpenIndex, presentAnchor, within } from "./open/open-index.js";
+import { checkIdText } from "./pack-items.js";
+import { answerQuery, answerRanked, type Texts } from "./query-vectors.js";
+import { answerWords, checkWordQuery, isWordQuery } from "./query-words.js";
+import { count, describe, getItems } from "./read.js";
+import { takeOwnOptions } from "./take-options.js";
+import { train } from "./training/train.js";
+import { update } from "./update.js";
+import { upsertItems } from "./upsert-items.js";
+import { IndexWraps } from "./wraps.js";
+
+export class EncryptedIndex implements VectorIndex {
+  readonly indexName: string;
+  readonly wraps: Wraps;
+  readonly namespaces: IndexNamespaces;
+  readonly #index: OpenIndex;
+  readonly #calls: Calls;
+  readonly #texts: Texts;
+  /** See `forLoader`. */
+  #isAsLoaded = false;
+
+  /** `calls`: of the client that opened it. `texts`: what embeds and ranks them. */
+  constructor(index: OpenIndex, calls: Calls, texts: Texts = { models: new Models() }) {
+    this.indexName = index.indexName;
+    this.wraps = new IndexWraps(index, calls);
+    this.namespaces = new IndexNamespaces(index, calls);
+    this.#index = index;
+    this.#calls = calls;
+    this.#texts = texts;
+  }
+
+  async upsert(items: readonly Item[], options: UpsertOptions = {}): Promise<UpsertResult> {
+    options = takeOptions(options, methodOptions.upsert);
+    const index = this.#within(options.namespace);
+    const conditions = { ...checkUpsert(options), embedder: this.#texts.embedder };
+    let result: UpsertResult = { stored: 0, unchanged: 0, deleted: 0 };
+    await this.#write(options.signal, async () => {
+      result = await upsertItems(index, items, conditions);
+    });
+    return result;
+  }
+
+  async update(
+    selection: UpdateSelection,
+    change: ItemChange,
+    options: ChangeOptions = {},
+  ): Promise<UpdateResult> {
+    const items = checkUpdated(selection);
+    const checked = checkItemChange(change);
+    const { namespace, signal } = takeOptions(options, methodOptions.update);
+    const index = this.#within(namespace);
+    let result: UpdateResult = { matched: 0, updated: 0 };
+    await this.#write(signal, async () => {
+      result = await update(index, items, checked, signal);
+    });
+    return result;
+  }
+
+  query<const I extends readonly WordField[] = DefaultInclude>(
+    request: WordQuery<I>,
+  ): Promise<ScoredMatch<I>[]>;
+  query<const I extends readonly MatchField[] = DefaultInclude>(
+    request: RankedQuery<I>,
+  ): Promise<RankedMatch<I>[]>;
+  query<const I extends readonly MatchField[] = DefaultInclude>(
+    request: SingleQuery<I> | TextQuery<I>,
+  ): Promise<Match<I>[]>;
+  query<const I extends readonly MatchField[] = DefaultInclude>(
+    request: BatchQuery<I>,
+  ): Promise<Match<I>[][]>;
+  query<const I extends readonly MatchField[] = DefaultInclude>(
+    request: SingleQuery<I> | TextQuery<I> | BatchQuery<I>,
+  ): Promise<Match<I>[] | Match<I>[][]>;
+  async query(
+    options: SingleQuery | TextQuery | BatchQuery | WordQuery,
+    results = plainResults,
+  ): Promise<Match[] | Match[][]> {
+    const request = takeOwnOptions(options, methodOptions.query);
+    const index = this.#within(request.namespace);
+    if (isWordQuery(request)) {
+      const checked = checkWordQuery(request, results);
+      return this.#calls.look(request.signal, () => answerWords(index, this.#texts, checked));
+    }
+    const { subject, checked } = checkQuery(request, results);
+    const { rerank, signal } = request as Partial<RankedQuery>;
+    if (rerank === undefined) {
+      const answer = answerQuery(index, this.#texts, subject, checked);
+      return this.#calls.look(signal, () => start(answer, signal));
+    }
+    const ranked = { contents: checkRanked(subject), rerank };
+    return this.#calls.look(signal, () => answerRanked(index, this.#texts, ranked, checked));
+  }
+
+  get<const I extends readonly ItemField[] = readonly ItemField[]>(
+    ids: readonly string[],
+    options?: GetOptions<I>,
+  ): Promise<StoredItem<I>[]>;
+  async get(ids: readonly string[], options: GetOptions = {}, results = plainResults): Promise<StoredItem[]> {
+    options = takeOptions(options, methodOptions.get);
+    const own = takeIds(ids);
+    checkIds(own, "ids");
+    const fields = checkFields(options, results);
+    const index = this.#within(options.namespace);
+    return this.#calls.look(options.signal, () => getItems(index, own, fields));
+  }
+
+  async delete(selection: Selection, options: ChangeOptions = {}): Promise<void> {
+    const selected = checkSelection(selection);
+    const { namespace, signal } = takeOptions(options, methodOptions.delete);
+    if (selected.ids !== undefined) checkIds(selected.ids, "ids");
+    const index = this.#within(namespace);
+    await this.#write(signal, () => deleteSelected(index, selected, signal));
+  }
+
+  listIds(options?: ListIdsOptions): Promise<string[]>;
+  async listIds(options: ListIdsOptions = {}, results = plainResults): Promise<string[]> {
+    options = takeOptions(options, methodOptions.listIds);
+    const listing = checkListIds(options, results);
+    const index = this.#within(options.namespace);
+    return this.#calls.look(options.signal, () => listIds(index, listing));
+  }
+
+  listItems<const I extends readonly ItemField[] = readonly ItemField[]>(
+    options?: ListItemsOptions<I>,
+  ): Promise<ItemPage<I>>;
+  async listItems(options: ListItemsOptions = {}, results = plainResults): Promise<ItemPage> {
+    options = takeOptions(options, methodOptions.listItems);
+    const cursor = decodeCursor(options.cursor);
+    const listing = checkPage(options, results);
+    const index = this.#within(options.namespace);
+    return this.#calls.look(options.signal, () => listItems(index, listing, cursor));
+  }
+
+  items<const I extends readonly ItemField[] = readonly ItemField[]>(
+    options?: ItemsOptions<I>,
+  ): AsyncGenerator<StoredItem<I>, void, undefined>;
+  items(options: ItemsOptions = {}): AsyncGenerator<StoredItem, void, undefined> {
+    return generatorOf(() => {
+      const own = takeOptions(options, methodOptions.items);
+      const listing = checkListing(own, plainResults, own.pageSize, "pageSize");
+      return listEach(this.#within(own.namespace), listing, (work) => this.#calls.look(own.signal, work));
+    });
+  }
+
+  async count(options: CountOptions = {}): Promise<number> {
+    const { filter, namespace, signal } = takeOptions(options, methodOptions.count);
+    const compiled = compiledFilter(filter);
+    const index = this.#within(namespace);
+    return this.#calls.look(signal, () => count(index, compiled, signal));
+  }
+
+  erase(namespace: string, options?: CallOptions): Promise<ErasureReceipt> {
+    return this.namespaces.erase(namespace, options);
+  }
+
+  async train(options: TrainOptions = {}): Promise<void> {
+    options = takeOptions(options, methodOptions.train);
+    checkTraining(options);
+    this.#index.keys.check("read-write", this.indexName);
+    await this.#calls.change(options.signal, async () => {
+      await train(this.#index, options);
+      this.#index.maintenance.forgetFailure("training");
+      // The training counts already: what this does not delete, it or garbage collection deletes later.
+      await this.#index.dropped.deleteDue().catch(() => undefined);
+      this.#index.maintenance.afterWrite();
+    });
+  }
+
+  async compact(options: CallOptions = {}): Promise<void> {
+    const { signal } = takeOptions(options, methodOptions.compact);
+    this.#index.keys.check("read-write", this.indexName);
+    await this.#calls.change(signal, () => compactAndCollect(this.#index, signal));
+  }
+
+  async prefetch(options: CallOptions = {}): Promise<boolean> {
+    const { signal } = takeOptions(options, methodOptions.prefetch);
+    return this.#calls.look(signal, () => prefetch(this.#within(), signal));
+  }
+
+  async rotateKey(newKey: IndexKey, options: CallOptions = {}): Promise<void> {
+    const { signal } = takeOptions(options, methodOptions.rotateKey);
+    const source = parseKeySource(newKey);
+    await this.#calls.change(signal, () => this.#index.access.rotate(source));
+  }
+
+  async reencrypt(options: CallOptions = {}): Promise<void> {
+    const { signal } = takeOptions(options, methodOptions.reencrypt);
+    await this.#calls.change(signal, () => reencrypt(this.#index, signal));
+  }
+
+  async anchor(options: CallOptions = {}): Promise<string> {
+    const { signal } = takeOptions(options, methodOptions.anchor);
+    return this.#calls.look(signal, () => presentAnchor(this.#index));
+  }
+
+  async describe(options: CallOptions = {}): Promise<IndexDescription> {
+    const { signal } = takeOptions(options, methodOptions.describe);
+    return this.#calls.look(signal, () => describe(this.#within()));
+  }
+
+  [checkModel](embedder: Embedder): Promise<void> {
+    return new IndexEmbedder(embedder, this.#index.model, this.indexName).check();
+  }
+
+  [asLoaded](): VectorIndex {
+    const index = this.#index;
+    const own = new EncryptedIndex(index, this.#calls, this.#texts);
+    own.#isAsLoaded = true;
+    return own;
+  }
+
+  [inspect.custom](): string {
+    return `EncryptedIndex(${JSON.stringify(this.indexName)})`;
+  }
+
+  #within(namespace?: string): OpenIndex {
+    if (namespace !== undefined) checkIdText(namespace, "namespace");
+    const index = within(this.#index, namespace);
+    return this.#isAsLoaded ? { ...index, snapshots: index.snapshots.asLoaded() } : index;
+  }
+
+  /** Runs a change of items. */
+  async #write(signal: AbortSignal | undefined, work: () => Promise<void>): Promise<void> {
+    const { keys, maintenance } = this.#index;
+    keys.check("read-write", this.indexName);
+    await this.#calls.change(signal, () => maintenance.duringWrite(work));
+  }
+}

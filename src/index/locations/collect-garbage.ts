@@ -1,0 +1,36 @@
+/** Garbage collection of a whole storage location on demand: objects that belong to no index. */
+
+import { invalid, typeName } from "../../checks/input.js";
+import { optionNames, takeOptions } from "../../checks/option-names.js";
+import type { CallOptions, EmbeddedClient, EmbeddedClientOptions } from "../../api/vector-index.js";
+import { atLocation } from "./with-location-client.js";
+import { type CollectedIndex, deleteOrphans } from "../maintenance/orphans.js";
+
+export interface CollectGarbageOptions extends CallOptions {
+  /** Deletes nothing, and says what would be deleted. Default: false. */
+  readonly dryRun?: boolean;
+}
+
+const collectOptions = optionNames<CollectGarbageOptions>("collectGarbage", { dryRun: true, signal: true });
+
+/**
+ * Deletes what is left of indexes whose deletion or copying began more than a day ago in this location, and which have no record in it.
+ * Returns of which, and how many objects each had. Needs no key. Nothing else is touched: what neither `deleteIndex` nor `copyIndex`
+ * marked in both the configuration and the index location stays, whatever else lies there. An index of whose name there is a damaged
+ * record stays, too.
+ *
+ * `place`: locations, or an embedded client.
+ */
+export async function collectGarbage(
+  place: EmbeddedClient | EmbeddedClientOptions,
+  options: CollectGarbageOptions = {},
+): Promise<CollectedIndex[]> {
+  options = takeOptions(options, collectOptions);
+  const { dryRun = false, signal } = options;
+  if (typeof dryRun !== "boolean") throw invalid(`dryRun: expected a boolean, got ${typeName(dryRun)}`);
+  return atLocation(place, "collectGarbage", signal, async (client) => {
+    const deleted = await deleteOrphans(client.stores, client.clock, { dryRun, signal });
+    signal?.throwIfAborted();
+    return deleted;
+  });
+}

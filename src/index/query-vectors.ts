@@ -1,0 +1,147 @@
+/** Queries of an index: texts and images are embedded, vectors are packed, and the nearest items are ranked if that is asked for. */
+
+import { invalid } from "../checks/input.js";
+import { type Embedder, embedImages } from "../embedding/embedder.js";
+import { type Image, isImageUrl } from "../embedding/image.js";
+import type { Models } from "../embedding/models.js";
+import { readImage } from "../embedding/read-image.js";
+import { rankBest, type RerankInput } from "../embedding/reranker.js";
+import type { Metric } from "../engine/config.js";
+import { type CheckedQuery, query, queryEach } from "../query/query.js";
+import { reservedAfter } from "../query/read-items.js";
+import type { Snapshot } from "../query/snapshot/snapshot.js";
+import { run, type Task, waitFor } from "../engine/threads/run.js";
+import type { Match, RankedMatch, Vector } from "../api/vector-index.js";
+import { type QuerySubject, takeContents, topKMax } from "./check-request.js";
+import { checkWithoutVectors, keepsVectors } from "./open/available-fields.js";
+import { hasDimension, type OpenIndex } from "./open/open-index.js";
+import { copyVector } from "./pack-items.js";
+
+/** Nearest items that a reranker scores for each match. */
+const candidatesPerMatch = 4;
+
+/** What an index knows of texts. */
+export interface Texts {
+  readonly models: Models;
+  /** Of texts that come without a vector, if the index has a model. */
+  readonly embedder?: Embedder | undefined;
+}
+
+/** One list for a vector, a text or an image, a list of lists for several vectors. The subject is the caller's again once this has returned. */
+export function answerQuery(
+  index: OpenIndex,
+  texts: Texts,
+  subject: QuerySubject,
+  options: CheckedQuery,
+): Task<Match[] | Match[][]> {
+  const { metric } = index.config;
+  if (subject.kind === "vector") {
+    const vector = index.searcher.takeVector(subject.vector.length);
+    copyVector(subject.vector, vector, metric, "queryVector");
+    return searchBorrowed(index, vector, options);
+  }
+  if (subject.kind === "vectors") {
+    const vectors = subject.vectors.map((vector, i) => copyOf(vector, metric, `queryVectors[${i}]`));
+    return searchEach(index, vectors, options);
+  }
+  return searchContents(index, texts, takeContents(subject.contents), options);
+}
+
+/** As `answerQuery` for a text, ordered by the scores of a reranker; items whose contents are no text are left out. */
+export async function answerRanked(
+  index: OpenIndex,
+  texts: Texts,
+  { contents, rerank }: { readonly contents: string; readonly rerank: RerankInput },
+  options: CheckedQuery,
+): Promise<RankedMatch[]> {
+  const reranker = texts.models.reranker(rerank);
+  const topK = Math.min(candidatesPerMatch * options.topK, topKMax);
+  const include = new Set([...options.include, "contents" as const]);
+  const nearest = await run(searchContents(index, texts, contents, { ...options, topK, include }));
+  const candidates = nearest.filter(({ contents: text }) => text !== undefined && !isImageUrl(text));
+  const passages = candidates.map((match) => match.contents ?? "");
+  const best = await rankBest(reranker, contents, passages, {
+    count: options.topK,
+    signal: options.signal,
+  });
+  return best.map(({ position, score }) => {
+    const { contents: text, ...match } = candidates[position];
+    return { ...match, ...(options.include.has("contents") && { contents: text }), score };
+  });
+}
+
+/** The vector of a text or an image. Throws `invalid_request` if the index has no embedding model. */
+export async function embedQuery(
+  { model }: OpenIndex,
+  { embedder }: Texts,
+  queryContents: string | Image,
+): Promise<Vector> {
+  const where = "queryContents";
+  if (embedder !== undefined) {
+    if (typeof queryContents === "string") return embedder.embedQuery(queryContents);
+    const [vector] = await embedImages(embedder, [await readImage(queryContents, where)], where);
+    return vector;
+  }
+  const reason =
+    model === undefined
+      ? "an index with an embedding model; this one has none, give queryVector"
+      : "the embedding model, which its creator gave as an object; give it to loadIndex as embedding";
+  throw invalid(`${where}: expected ${reason}`);
+}
+
+function* searchContents(
+  index: OpenIndex,
+  texts: Texts,
+  contents: string | Image,
+  options: CheckedQuery,
+): Task<Match[]> {
+  const vector = yield* waitFor(embedQuery(index, texts, contents));
+  return yield* searchOne(index, copyOf(vector, index.config.metric, "queryVector"), options);
+}
+
+/** The nearest items of one vector. */
+function searchOne(index: OpenIndex, vector: Float32Array, options: CheckedQuery): Task<Match[]> {
+  return index.snapshots.readAhead((snapshot, confirm) => {
+    const known = hasDimension(index, snapshot, vector, "queryVector");
+    return query(index.searcher, snapshot, vector, checkedFor(index, snapshot, known, confirm, options));
+  });
+}
+
+/** The same, with a vector that the searcher gets back. */
+function* searchBorrowed(index: OpenIndex, vector: Float32Array, options: CheckedQuery): Task<Match[]> {
+  const found = yield* searchOne(index, vector, options);
+  index.searcher.giveBack(vector);
+  return found;
+}
+
+/** The nearest items of each of these vectors. */
+function searchEach(
+  index: OpenIndex,
+  vectors: readonly Float32Array[],
+  options: CheckedQuery,
+): Task<Match[][]> {
+  return index.snapshots.readAhead((snapshot, confirm) => {
+    const known = vectors.every((vector, i) => hasDimension(index, snapshot, vector, `queryVectors[${i}]`));
+    return queryEach(index.searcher, snapshot, vectors, checkedFor(index, snapshot, known, confirm, options));
+  });
+}
+
+/** `hasVectors`: whether any vector is stored. If there is none, nothing is near. */
+function checkedFor(
+  index: OpenIndex,
+  snapshot: Snapshot,
+  hasVectors: boolean,
+  confirm: () => Promise<void>,
+  options: CheckedQuery,
+): CheckedQuery {
+  if (!hasVectors) return { ...options, topK: 0 };
+  if (!keepsVectors(snapshot)) checkWithoutVectors(index, options.include);
+  return reservedAfter(confirm, options);
+}
+
+/** A vector in float32. */
+function copyOf(vector: Vector, metric: Metric, where: string): Float32Array {
+  const copy = new Float32Array(vector.length);
+  copyVector(vector, copy, metric, where);
+  return copy;
+}

@@ -1,0 +1,37 @@
+/** Stores items as a caller gives them, on conditions if there are some. */
+
+import type { Item, UpsertResult } from "../api/vector-index.js";
+import { mergeSmallIfDue } from "./maintenance/compact.js";
+import { dimensionOf, type OpenIndex } from "./open/open-index.js";
+import { checkItems, packItems, takeItems } from "./pack-items.js";
+import { upsert } from "./upsert.js";
+import { upsertAsOf, type UpsertConditions } from "./conditional-upsert.js";
+import { own } from "../checks/value-kinds.js";
+
+/** The items and all that they hold are the caller's again once this has returned its promise. */
+export async function upsertItems(
+  index: OpenIndex,
+  items: readonly Item[],
+  conditions: UpsertConditions,
+): Promise<UpsertResult> {
+  const { deleteFilter, within, skipUnchanged, embedder, signal } = conditions;
+  const isConditional = (deleteFilter ?? within) !== undefined || skipUnchanged;
+  const prepare = async () => {
+    const dimension = dimensionOf(index, index.log.known);
+    const packing = own({ ...index.config, dimension, embedder });
+    const checked = await checkItems(takeItems(items, packing), index.keys, packing);
+    return {
+      checked,
+      packed: isConditional ? undefined : await packItems(checked, [...checked.items.keys()], packing),
+    };
+  };
+  const { checked, packed } = await prepare().catch(async (error: unknown) => {
+    // What is known here may be behind: that the index was deleted is the better answer.
+    await index.log.newest();
+    throw error;
+  });
+  await mergeSmallIfDue(index, signal);
+  if (packed === undefined) return upsertAsOf(index, checked, conditions);
+  await upsert(index, packed, signal);
+  return { stored: packed.rows.length, unchanged: 0, deleted: 0 };
+}

@@ -1,0 +1,120 @@
+/**
+ * Rows of a LangGraph item: one per embedded text, at least one. All rows contain the whole item,
+ * so that any of them answers a filter; the first, whose id is the item's, is authoritative.
+ */
+
+import { createHash } from "node:crypto";
+import type { Item as StoreItem } from "@langchain/langgraph-checkpoint";
+import type { Filter } from "../../api/filter/compile.js";
+import type { Item, Metadata } from "../../api/vector-index.js";
+
+type Value = Record<string, unknown>;
+
+/** The metadata of a row. */
+export interface ItemRow {
+  readonly namespace: string[];
+  readonly key: string;
+  readonly value: Value;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /** Orders updates of the same millisecond. */
+  readonly turn: number;
+  /** Whether the row's vector belongs to a text. */
+  readonly indexed: boolean;
+  /** Position among the item's rows, and their number. */
+  readonly row: number;
+  readonly rows: number;
+}
+
+/** The id of the first row of the item with this namespace and key. */
+export function itemId(namespace: readonly string[], key: string): string {
+  return createHash("sha256")
+    .update(JSON.stringify([namespace, key]))
+    .digest("hex");
+}
+
+export function rowId(id: string, row: number): string {
+  return row === 0 ? id : `${id}.${row}`;
+}
+
+export interface EmbeddedText {
+  readonly vector: readonly number[];
+  /** The text for keyword search. */
+  readonly text?: string;
+}
+
+/** The rows of an item: one per text, or one with the vector `blank` if there are none. */
+export function toRows(
+  item: Omit<ItemRow, "indexed" | "row" | "rows">,
+  texts: readonly EmbeddedText[],
+  blank: readonly number[],
+): Item[] {
+  const id = itemId(item.namespace, item.key);
+  const indexed = texts.length > 0;
+  const all: readonly EmbeddedText[] = indexed ? texts : [{ vector: blank }];
+  return all.map(({ vector, text }, row) => {
+    const metadata: ItemRow = { ...item, indexed, row, rows: all.length };
+    return { id: rowId(id, row), vector, contents: text, metadata: metadata as unknown as Metadata };
+  });
+}
+
+export function rowOf(metadata: Metadata | undefined): ItemRow {
+  return metadata as unknown as ItemRow;
+}
+
+export function toStoreItem({ namespace, key, value, createdAt, updatedAt }: ItemRow): StoreItem {
+  return { namespace, key, value, createdAt: new Date(createdAt), updatedAt: new Date(updatedAt) };
+}
+
+/** Whether two rows belong to the same state of an item. */
+export function isSameState(a: ItemRow, b: ItemRow): boolean {
+  return a.updatedAt === b.updatedAt && a.turn === b.turn;
+}
+
+/** A filter for rows under a namespace whose values match. */
+export function rowFilter(prefix: readonly string[], filter: Value | undefined, more: Filter): Filter {
+  const conditions: Filter[] = [more];
+  prefix.forEach((label, i) => conditions.push({ [`namespace.${i}`]: label }));
+  if (filter !== undefined) conditions.push(onValue(filter));
+  return { $and: conditions };
+}
+
+/** Moves a filter to the value within a row's metadata. The index refuses invalid filters. */
+function onValue(filter: unknown): Filter {
+  if (typeof filter !== "object" || filter === null || Array.isArray(filter)) return filter as Filter;
+  const conditions = Object.entries(filter).map(([key, condition]: [string, unknown]) => {
+    if (key === "$not") return [key, onValue(condition)] as const;
+    // The index refuses unknown operators.
+    if (key.startsWith("$"))
+      return [key, Array.isArray(condition) ? condition.map(onValue) : condition] as const;
+    return [`value.${key}`, condition] as const;
+  });
+  return Object.fromEntries(conditions) as Filter;
+}
+
+/**
+ * The texts at a path of a value: `$` (the whole value as JSON), `title`, `metadata.title`,
+ * `chapters[*].content`, `authors[0].name`, `tags[-1]`. Numbers and booleans count as texts,
+ * objects and arrays as their JSON.
+ */
+export function textsAt(value: unknown, path: string): string[] {
+  if (path === "$") return [JSON.stringify(value)];
+  let reached: unknown[] = [value];
+  for (const step of path.split(/\.|(?=\[)/).filter((part) => part !== "")) {
+    reached = reached
+      .flatMap((part) => take(part, step))
+      .filter((part) => part !== undefined && part !== null);
+  }
+  return reached.map((part) => (typeof part === "object" ? JSON.stringify(part) : String(part)));
+}
+
+function take(value: unknown, step: string): unknown[] {
+  const [, position] = /^\[(\*|-?\d+)\]$/.exec(step) ?? [];
+  if (position !== undefined) {
+    if (!Array.isArray(value)) return [];
+    return position === "*" ? (value as unknown[]) : [value.at(Number(position))];
+  }
+  if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return [];
+  return [(value as Value)[step]];
+}

@@ -1,0 +1,215 @@
+/**
+ * Nearest-neighbour queries.
+ *
+ * A query runs over one snapshot: choose the lists, open their codes, scan them, and read the fields of the nearest rows.
+ * A row that a newer segment shadows, or that the filter rejects, is turned away before it enters the heap, so it never
+ * takes a place among the top k.
+ */
+
+import type { CompiledFilter } from "../api/filter/compile.js";
+import type { CallOptions, Match, MatchField, StoredItem } from "../api/vector-index.js";
+import { isPauseDue } from "../async/event-loop.js";
+import { isPromise } from "../checks/value-kinds.js";
+import { distanceOf } from "../engine/metric.js";
+import { QueryVector } from "../engine/query-vector.js";
+import { chooseScanner } from "../engine/scan/choose-codec.js";
+import { Search } from "../engine/scan/scan-blocks.js";
+import { resultNow, type Task, waitFor } from "../engine/threads/run.js";
+import { findMatches, type Matches } from "./matches.js";
+import { phases } from "./phases.js";
+import { queriesTogether, searchTogether } from "./query-batch.js";
+import { searchPrefiltered } from "./query-prefiltered.js";
+import { searchWarm } from "./query-warm.js";
+import { type CheckedResults, readItems, type Writable } from "./read-items.js";
+import { type Effort, isWhole } from "./scan-limits.js";
+import { type Found, ListBlockScan } from "./scan-list-blocks.js";
+import type { SearchScope } from "./search-scope.js";
+import type { Searcher } from "./searcher.js";
+import type { Snapshot } from "./snapshot/snapshot.js";
+
+/** A query with every default filled in and every value checked. */
+export interface CheckedQuery extends CallOptions, CheckedResults {
+  readonly topK: number;
+  readonly effort: Effort;
+  /** Undefined: all items match. */
+  readonly filter?: CompiledFilter;
+  readonly include: ReadonlySet<MatchField>;
+}
+
+/** The matches of one vector. */
+export function* query(
+  searcher: Searcher,
+  snapshot: Snapshot,
+  vector: Float32Array,
+  options: CheckedQuery,
+): Task<Match[]> {
+  const found = yield* nearest(searcher, snapshot, vector, options);
+  const items = yield* readItems(found.rows, options.include, options);
+  return withDistances(searcher, items, found, options);
+}
+
+/** The nearest rows of one vector. */
+export function nearest(
+  searcher: Searcher,
+  snapshot: Snapshot,
+  vector: Float32Array,
+  options: CheckedQuery,
+): Task<Found> {
+  return searchIn(searcher, snapshot, options, noRows, (scope) => searchOne(scope, vector, options));
+}
+
+/** The matches of each vector, over one snapshot. */
+export function queryEach(
+  searcher: Searcher,
+  snapshot: Snapshot,
+  vectors: readonly Float32Array[],
+  options: CheckedQuery,
+): Task<Match[][]> {
+  const nothing = vectors.map(() => []);
+  return searchIn(searcher, snapshot, options, nothing, (scope) => searchAll(scope, vectors, options));
+}
+
+const noRows: Found = { candidates: [], rows: [] };
+
+/** The result of `search` among the rows that match the filter; `nothing` if there are none, or `topK` is 0. */
+function* searchIn<T>(
+  searcher: Searcher,
+  snapshot: Snapshot,
+  { filter, topK, signal }: CheckedQuery,
+  nothing: T,
+  search: (scope: SearchScope) => Task<T>,
+): Task<T> {
+  if (topK === 0 || snapshot.segments.length === 0) return nothing;
+  const matches = filter && (yield* findMatches(snapshot, filter, signal));
+  if (matches?.count === 0) return nothing;
+  const { model } = snapshot;
+  const unpin = () => model && searcher.unpinModel(model);
+  const pinned = model && searcher.pinModel(model);
+  const trained = isPromise(pinned) ? yield* waitFor(pinned, unpin) : pinned;
+  try {
+    return yield* search({ searcher, snapshot, trained, matches });
+  } finally {
+    unpin();
+  }
+}
+
+/** Results of queries that run together, in all. */
+const candidatesMax = 20_000;
+/** Components of a code block, on average, up to which a warm query is faster than its share of a batch. */
+const shortBlockMax = 2 ** 16;
+/** Vectors up to which it is with longer blocks, too. */
+const smallBatchMax = 16;
+
+function* searchAll(
+  scope: SearchScope,
+  vectors: readonly Float32Array[],
+  options: CheckedQuery,
+): Task<Match[][]> {
+  const results: Match[][] = [];
+  // Of large results fewer at a time, since each of them is a list of objects before it is read.
+  const held = Math.max(1, Math.floor(candidatesMax / options.topK));
+  // An exact query may take long.
+  const together = options.effort === "exact" ? 1 : Math.min(queriesTogether, held);
+  for (let start = 0; start < vectors.length; start += together) {
+    options.signal?.throwIfAborted();
+    for (const found of yield* searchGroup(scope, vectors.slice(start, start + together), options)) {
+      const items = yield* readItems(found.rows, options.include, options);
+      results.push(withDistances(scope.searcher, items, found, options));
+    }
+    if (vectors.length > 1) yield;
+  }
+  return results;
+}
+
+/** Whether one kernel call can scan for several queries. */
+function canSearchTogether({ trained, matches }: SearchScope, { effort }: CheckedQuery): boolean {
+  return effort !== "exact" && trained?.rowQuantizer === undefined && !isPrefiltered(matches);
+}
+
+/**
+ * Whether warm queries are faster one after another than together: making a job of each block and handing it to a thread takes longer than
+ * scanning short blocks.
+ */
+function isFasterAlone({ snapshot, trained }: SearchScope, { effort }: CheckedQuery, count: number): boolean {
+  if (trained === undefined || isWhole(effort, trained.quantizer.nLists)) return false;
+  const rows = snapshot.segments.reduce((sum, { reader }) => sum + reader.footer.rows, 0);
+  const blockComponents = (rows / snapshot.listBlocks.all.length) * trained.model.dimension;
+  return count <= smallBatchMax || blockComponents <= shortBlockMax;
+}
+
+/** Whether the query is compared with every row that matches, wherever it is. */
+function isPrefiltered(matches: Matches | undefined): matches is Matches {
+  return matches !== undefined && matches.isSelective && matches.canPrefilter;
+}
+
+function* searchGroup(
+  scope: SearchScope,
+  vectors: readonly Float32Array[],
+  options: CheckedQuery,
+): Task<Found[]> {
+  const canTogether = vectors.length > 1 && canSearchTogether(scope, options);
+  const results: Found[] = [];
+  if (!canTogether || isFasterAlone(scope, options, vectors.length)) {
+    for (const vector of vectors) {
+      const search = searchOne(scope, vector, options);
+      const found = canTogether ? resultNow(search) : yield* search;
+      if (found === undefined) break;
+      results.push(found);
+      if (isPauseDue()) yield;
+      options.signal?.throwIfAborted();
+    }
+  }
+  const others = vectors.slice(results.length);
+  if (others.length === 0) return results;
+  const together = yield* waitFor(searchTogether(scope, others, options, options.signal));
+  for (const [i, found] of together.entries()) {
+    // A query that did not find enough continues by itself.
+    const isShort = found.alone === "if short" && found.candidates.length < options.topK;
+    results.push(
+      found.alone === "always" || isShort ? yield* searchByLists(scope, others[i], options) : found,
+    );
+  }
+  return results;
+}
+
+function searchOne(scope: SearchScope, vector: Float32Array, options: CheckedQuery): Task<Found> {
+  const { matches } = scope;
+  return isPrefiltered(matches)
+    ? searchPrefiltered(scope, matches, vector, options.topK)
+    : searchLists(scope, vector, options);
+}
+
+/** By one kernel call if all of its blocks are in memory, otherwise phase by phase. */
+function* searchLists(scope: SearchScope, vector: Float32Array, options: CheckedQuery): Task<Found> {
+  return searchWarm(scope, vector, options) ?? (yield* searchByLists(scope, vector, options));
+}
+
+function* searchByLists(scope: SearchScope, vector: Float32Array, options: CheckedQuery): Task<Found> {
+  const { config } = scope.searcher;
+  const asked = new QueryVector(config.metric, vector, scope.trained?.quantizer.rotation);
+  const search = new Search(asked, chooseScanner(config, asked, scope.trained), options.topK);
+  const scan = new ListBlockScan(scope, search, phases(scope, asked, options, search), options.signal);
+  try {
+    return yield* scan.run();
+  } finally {
+    scan.free();
+    search.free();
+    asked.free();
+  }
+}
+
+/** The items of what was found, with their distances if these are included. */
+function withDistances(
+  { config }: Searcher,
+  items: StoredItem[],
+  { candidates }: Found,
+  { include }: CheckedQuery,
+): Match[] {
+  const matches: Writable<Match>[] = items;
+  if (include.has("distance")) {
+    for (let i = 0; i < matches.length; i++) {
+      matches[i].distance = distanceOf(config.metric, candidates[i].score);
+    }
+  }
+  return matches;
+}

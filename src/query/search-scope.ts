@@ -1,0 +1,15 @@
+/** What the queries of one call search in. */
+
+import type { Trained } from "../engine/scan/choose-codec.js";
+import type { Matches } from "./matches.js";
+import type { Searcher } from "./searcher.js";
+import type { Snapshot } from "./snapshot/snapshot.js";
+
+export interface SearchScope {
+  readonly searcher: Searcher;
+  readonly snapshot: Snapshot;
+  /** The snapshot's model, in kernel memory; undefined: untrained. */
+  readonly trained: Trained | undefined;
+  /** Undefined: every row matches. */
+  readonly matches: Matches | undefined;
+}

@@ -1,0 +1,90 @@
+/** Which rows of a segment have a term, a phrase or a prefix: what a query by words requires or excludes. */
+
+import { yieldIfDue } from "../../async/event-loop.js";
+import { addRow, allRows, keepRows, noRows, removeRows } from "../../state/segment/row-bits.js";
+import { loadCursor } from "../../state/segment/words/term-reader.js";
+import { endOfRows, type PostingCursor } from "../../text/posting-cursor.js";
+import type { Condition, TextQuery } from "../../text/text-query.js";
+import { forEachRow, type LiveTexts } from "./live-texts.js";
+import type { FoundTerms } from "./query-terms.js";
+
+/** The rows of segment `number` that a query may find, as bits, of those that match its filter; undefined: all. */
+export async function acceptedRows(
+  { required, excluded }: TextQuery,
+  texts: LiveTexts,
+  number: number,
+  terms: FoundTerms,
+  matching: Uint32Array | undefined,
+): Promise<Uint32Array | undefined> {
+  const { live, segment } = texts.segments[number];
+  if (required.length + excluded.length === 0 && (live === undefined || matching === undefined)) {
+    return live ?? matching;
+  }
+  const bits = live?.slice() ?? allRows(segment.reader.footer.rows);
+  if (matching !== undefined) keepRows(bits, matching);
+  for (const condition of required) keepRows(bits, await rowsThatMeet(condition, texts, number, terms));
+  for (const condition of excluded) removeRows(bits, await rowsThatMeet(condition, texts, number, terms));
+  return bits;
+}
+
+/** The rows of segment `number` that meet the condition, as bits. */
+async function rowsThatMeet(
+  condition: Condition,
+  texts: LiveTexts,
+  number: number,
+  terms: FoundTerms,
+): Promise<Uint32Array> {
+  const { reader } = texts.segments[number].segment;
+  const bits = noRows(reader.footer.rows);
+  const cursorOf = async (term: string) => {
+    const list = terms.term(term).lists[number];
+    return list && (await loadCursor(reader, list));
+  };
+  if (condition.kind !== "phrase") {
+    const any = condition.kind === "prefix" ? terms.expanded(condition) : [condition.term];
+    for (const term of any) {
+      const cursor = await cursorOf(term);
+      if (cursor !== undefined) await forEachRow(cursor, (row) => addRow(bits, row));
+    }
+    return bits;
+  }
+  const cursors: PostingCursor[] = [];
+  for (const { term } of condition.terms) {
+    const cursor = await cursorOf(term);
+    if (cursor === undefined) return bits;
+    cursors.push(cursor);
+  }
+  if (cursors.length === 0) return bits;
+  const offsets = condition.terms.map(({ offset }) => offset);
+  for (let row = commonRow(cursors, 0); row !== endOfRows; row = commonRow(cursors, row + 1)) {
+    await yieldIfDue();
+    if (isPhrase(cursors, offsets)) addRow(bits, row);
+  }
+  return bits;
+}
+
+/** The first row from `from` on that all cursors have, and go to. */
+function commonRow(cursors: readonly PostingCursor[], from: number): number {
+  let row = from;
+  for (let agreeing = 0; agreeing < cursors.length;) {
+    agreeing = 0;
+    for (const cursor of cursors) {
+      cursor.advance(row);
+      if (cursor.row === row) agreeing++;
+      else {
+        row = cursor.row;
+        break;
+      }
+    }
+    if (row === endOfRows) return row;
+  }
+  return row;
+}
+
+/** Whether the terms are at their offsets from some position in the present row. */
+function isPhrase(cursors: readonly PostingCursor[], offsets: readonly number[]): boolean {
+  const [first, ...others] = cursors.map(
+    (cursor, i) => new Set(Array.from(cursor.positions(), (position) => position - offsets[i])),
+  );
+  return [...first].some((start) => others.every((starts) => starts.has(start)));
+}

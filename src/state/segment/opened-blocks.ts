@@ -1,0 +1,147 @@
+/** Blocks of a segment, opened. */
+
+import { BitReader } from "../../text/bit-reader.js";
+import { lastUseOf } from "../../engine/codes/block-struct.js";
+import { type CodePiece, rowsIn } from "../../engine/codes/code-pieces.js";
+import type { Codec, LoadedCodes } from "../../engine/codes/codec.js";
+import { allocate, allocatedBytes, bytesAt, free, wordsAt } from "../../engine/kernels/memory.js";
+import { yieldIfDue } from "../../async/event-loop.js";
+import type { CachedValue } from "../cache/cache-group.js";
+import { checkEntries, entryWords, misfit } from "./id-table.js";
+
+/** Entries of an id table that are checked between two looks at the clock. */
+const checkedTogether = 16_384;
+
+/** A sealed block of codes, opened: the fingerprints of its rows, then their codes. */
+export interface CodePlaintext {
+  readonly plaintext: Uint8Array;
+  readonly rows: number;
+}
+
+export function fingerprintsOf({ plaintext, rows }: CodePlaintext): Uint8Array {
+  return plaintext.subarray(0, 16 * rows);
+}
+
+export function codesOf({ plaintext, rows }: CodePlaintext): CodePiece {
+  return { codes: plaintext.subarray(16 * rows), n: rows };
+}
+
+/** A code block in kernel memory: the fingerprints of its rows and their codes. */
+export class OpenCodes implements CachedValue {
+  readonly bytes: number;
+  readonly codes: LoadedCodes;
+  /** Kernel memory offset of the rows' fingerprints, layout (n, 4) words. */
+  readonly fingerprints: number;
+
+  /** Clears the plaintexts, of which it has a copy. */
+  constructor(codec: Codec, parts: readonly CodePlaintext[]) {
+    const before = allocatedBytes();
+    const pieces = parts.map(codesOf);
+    this.fingerprints = allocate(16 * rowsIn(pieces));
+    let at = this.fingerprints;
+    for (const part of parts) {
+      const own = fingerprintsOf(part);
+      bytesAt(at, own.length).set(own);
+      at += own.length;
+    }
+    this.codes = codec.load(pieces, this.fingerprints);
+    this.bytes = allocatedBytes() - before;
+    for (const { plaintext } of parts) plaintext.fill(0);
+  }
+
+  lastUse(): number {
+    return lastUseOf(this.codes.address);
+  }
+
+  free(): void {
+    this.codes.free();
+    free(this.fingerprints);
+  }
+}
+
+/** A whole id table (see id-table.ts) in kernel memory. */
+export class OpenIdTable implements CachedValue {
+  readonly bytes: number;
+  readonly count: number;
+  /** Kernel memory offset of the entries. */
+  readonly entries: number;
+
+  /**
+   * The table of a segment with so many rows and tombstones. `plaintexts`: of its blocks, in their order. Clears them. Throws `corrupt` unless it
+   * has each row once.
+   */
+  static async open(
+    plaintexts: readonly Uint8Array[],
+    { rows, deleted }: { readonly rows: number; readonly deleted: number },
+  ): Promise<OpenIdTable> {
+    const table = new OpenIdTable(plaintexts);
+    try {
+      const { count } = table;
+      if (count !== rows + deleted) throw misfit(`${rows + deleted} entries, got ${count}`);
+      const seen = new Uint32Array(Math.ceil(rows / 32));
+      let tombstones = 0;
+      for (let start = 0; start < count; start += checkedTogether) {
+        const end = Math.min(count, start + checkedTogether);
+        tombstones += checkEntries(table.view(), rows, { start, end, seen });
+        await yieldIfDue();
+      }
+      if (tombstones !== deleted) throw misfit(`${deleted} tombstones, got ${tombstones}`);
+      return table;
+    } catch (error) {
+      table.free();
+      throw error;
+    }
+  }
+
+  private constructor(plaintexts: readonly Uint8Array[]) {
+    const length = plaintexts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    const before = allocatedBytes();
+    this.entries = allocate(length);
+    this.bytes = allocatedBytes() - before;
+    this.count = length / (4 * entryWords);
+    let at = this.entries;
+    for (const plaintext of plaintexts) {
+      bytesAt(at, plaintext.length).set(plaintext);
+      at += plaintext.length;
+      plaintext.fill(0);
+    }
+  }
+
+  /** The entries in kernel memory, valid while the table is pinned. */
+  view(): Uint32Array {
+    return wordsAt(this.entries, entryWords * this.count);
+  }
+
+  free(): void {
+    free(this.entries);
+  }
+}
+
+/** A block of an id table, in the heap. */
+export class IdPage implements CachedValue {
+  readonly bytes: number;
+  readonly plaintext: Uint8Array;
+  readonly entries: Uint32Array;
+
+  /** Of a segment with so many rows. Clears `plaintext`, of which it has a copy. Throws `corrupt` unless it is one. */
+  constructor(plaintext: Uint8Array, firstWord: number, rows: number) {
+    const count = plaintext.length / (4 * entryWords);
+    if (count < 1 || !Number.isInteger(count)) throw misfit(`entries of ${4 * entryWords} bytes`);
+    this.entries = new Uint32Array(entryWords * count);
+    this.plaintext = new Uint8Array(this.entries.buffer);
+    this.plaintext.set(plaintext);
+    this.bytes = this.entries.byteLength;
+    plaintext.fill(0);
+    if (this.entries[0] !== firstWord) throw misfit("a block that begins as the footer says");
+    checkEntries(this.entries, rows, { start: 0, end: count });
+  }
+}
+
+/** A chunk of the postings, in the heap. */
+export class PostingChunk extends BitReader implements CachedValue {
+  /** Clears `plaintext`, of which it has a copy. */
+  constructor(plaintext: Uint8Array) {
+    super(plaintext);
+    plaintext.fill(0);
+  }
+}
