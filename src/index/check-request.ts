@@ -4,7 +4,6 @@ import { checkOrder } from "../api/check-listing.js";
 import { checkVectorShape, invalid, isArray, onlySubjectOf, typeName } from "../checks/input.js";
 import { type Image, isImage, takeImage } from "../embedding/image.js";
 import { type CompiledFilter, compileFilter, type Filter, splitPath } from "../api/filter/compile.js";
-import type { OrderField } from "./listing/order-key.js";
 import type { CheckedQuery } from "../query/query.js";
 import type { Effort } from "../query/scan-limits.js";
 import { checkRecall, type ProbingOptions } from "../api/effort.js";
@@ -28,6 +27,8 @@ import type {
 import { nListsMax } from "../engine/config.js";
 import { checkInteger } from "./define-index.js";
 import type { CheckedListIds } from "./listing/list-ids.js";
+import type { CheckedListing } from "./listing/list-items.js";
+import type { CheckedFields } from "./open/available-fields.js";
 import { checkIdText } from "./pack-items.js";
 import type { CheckedItems } from "./update.js";
 
@@ -128,29 +129,12 @@ function checkInclude<F extends string>(include: readonly F[], allowed: readonly
   return new Set(include);
 }
 
-/** The fields of items to return, and how. */
-export interface CheckedFields {
-  readonly include: ReadonlySet<ItemField>;
-  /** Whether the caller named the fields: then vectors must be there. */
-  readonly isIncludeGiven: boolean;
-  readonly results: ResultSettings;
-}
-
 export function checkFields({ include }: GetOptions, results: ResultSettings): CheckedFields {
   return {
     include: checkInclude(include ?? defaultItemFields, allItemFields),
     isIncludeGiven: include !== undefined,
     results,
   };
-}
-
-export interface CheckedListing extends CheckedFields {
-  /** Undefined: by id. */
-  readonly order?: readonly OrderField[] | undefined;
-  readonly filter?: CompiledFilter | undefined;
-  readonly limit: number;
-  readonly after?: string | undefined;
-  readonly signal?: AbortSignal | undefined;
 }
 
 export function checkListIds(options: ListIdsOptions, { reserveBytes }: ResultSettings): CheckedListIds {

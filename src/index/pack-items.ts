@@ -17,7 +17,7 @@ import { keptText, readImage } from "../embedding/read-image.js";
 import { roundVectors } from "../engine/codes/scalar.js";
 import { type IndexConfig, type Metric, normMax } from "../engine/config.js";
 import { rowsOfPiece } from "../engine/work.js";
-import { SealdexError } from "../errors.js";
+import { dimensionMismatch } from "./open/open-index.js";
 import { encodeRecord, type Row } from "../state/segment/row.js";
 import { takeOwnOptions } from "./take-options.js";
 
@@ -204,10 +204,6 @@ export function copyVector(vector: Vector, to: Float32Array, metric: Metric, whe
       `${where}: expected a Euclidean norm of at most ${normMax} under ${metric}, got a greater one`,
     );
   }
-}
-
-export function dimensionMismatch(where: string, expected: number, received: number): SealdexError {
-  return new SealdexError("dimension_mismatch", `${where}: expected ${expected} numbers, got ${received}`);
 }
 
 export function checkIdText(id: unknown, where: string): asserts id is string {

@@ -8,9 +8,8 @@ import { run, waitFor } from "../engine/threads/run.js";
 import { readItems, reservedAfter } from "../query/read-items.js";
 import type { FoundId } from "../query/snapshot/snapshot.js";
 import { type Manifest, objectRefs, rowsAtMost } from "../state/commit/manifest.js";
-import type { CheckedFields } from "./check-request.js";
 import { countMatches } from "./listing/rows-by-id.js";
-import { keptFields } from "./open/available-fields.js";
+import { type CheckedFields, keptFields } from "./open/available-fields.js";
 import { fingerprintsOf } from "./open/fingerprints.js";
 import { dimensionOf, type OpenIndex } from "./open/open-index.js";
 

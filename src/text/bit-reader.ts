@@ -1,9 +1,9 @@
-/** Reads what `BitWriter` wrote. Bits are numbered from the lowest one of the first byte on. */
+/** Reads the bits that `BitWriter` wrote, from the lowest bit of the first byte on. */
 
 import { lowBitsMax } from "./bit-writer.js";
 import { badPostings } from "./postings.js";
 
-/** So many bytes more than there are may be read. */
+/** Reads may reach this many bytes beyond the end. */
 const slack = 8;
 
 export class BitReader {

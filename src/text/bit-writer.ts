@@ -16,7 +16,7 @@ export class BitWriter {
   #rest = 0;
   #used = 0;
 
-  /** Bytes that are needed for what was written. */
+  /** Bytes needed for the bits written. */
   get length(): number {
     return 4 * this.#at + ((this.#used + 7) >>> 3);
   }
@@ -97,13 +97,13 @@ export class BitWriter {
     this.#used = 0;
   }
 
-  /** What was written, valid until more is. The last byte is filled up with zeros. */
+  /** The bits written, valid until more are. The last byte is filled up with zeros. */
   view(): Uint8Array {
     this.#words[this.#at] = this.#rest;
     return this.#bytes.subarray(0, this.length);
   }
 
-  /** Copies what was written to `into`, from `start` on. */
+  /** Copies the bits written to `into`, from `start` on. */
   copyTo(into: Uint8Array, start: number): void {
     const { length } = this;
     this.#words[this.#at] = this.#rest;

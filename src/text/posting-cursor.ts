@@ -29,7 +29,7 @@ export class PostingCursor {
   readonly #chunks: readonly BitReader[];
   #chunk = 0;
   #reader: BitReader | undefined;
-  /** In the current chunk: where the block begins, and what follows it. */
+  /** In the current chunk: the start of the block, and of the part behind it. */
   #at: number;
   #next: number;
   /** The last row of the block before. */
@@ -41,7 +41,7 @@ export class PostingCursor {
   readonly #frequencies = new Uint32Array(blockRowsMax);
   /** Whether each row of the block has the term once. */
   #isSingle = false;
-  /** The bit of what follows the frequencies. */
+  /** The first bit behind the frequencies. */
   #positionsAt = 0;
   /** The positions of the block if they are decoded, and where those of each row end. */
   #positions: BlockPositions | undefined;
@@ -197,7 +197,7 @@ export class PostingCursor {
   }
 }
 
-/** What of a list is needed to walk it. */
+/** The parts of a list that a cursor reads. */
 export type CursorList = Omit<PostingList, "end">;
 
 /** Those of row i of a block are `values[ends[i - 1] .. ends[i])`. */

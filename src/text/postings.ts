@@ -19,7 +19,7 @@ const blockPositionsMax = 4096;
 /** With those of its last row. */
 export const blockPositionsEnd = blockPositionsMax + positionsMax;
 
-/** Where the postings of a term are, and what bounds their scores. */
+/** The place of a term's postings, and the bound of their scores. */
 export interface PostingList {
   /** Rows that have the term. */
   readonly rows: number;
@@ -90,7 +90,7 @@ export class PostingStream {
     this.#lastPosition = position;
   }
 
-  /** Occurrences in the last row whose positions nobody asks for. */
+  /** Occurrences in the last row whose positions are never read. */
   addFrequency(frequency: number): void {
     this.#frequencies[this.#count - 1] += frequency;
   }
@@ -115,7 +115,7 @@ export class PostingStream {
     return list;
   }
 
-  /** The chunks. The last one is as long as what it holds. */
+  /** The chunks. The last one is as long as its content. */
   finish(): readonly Uint8Array[] {
     const last = this.#chunk.subarray(0, this.#used);
     return this.#used === 0 ? this.#chunks : [...this.#chunks, last];

@@ -12,9 +12,9 @@ import type { HeldSnapshot } from "../../query/snapshot/open-snapshots.js";
 import type { Snapshot } from "../../query/snapshot/snapshot.js";
 import { run } from "../../engine/threads/run.js";
 import type { ItemPage, StoredItem } from "../../api/vector-index.js";
-import type { CheckedListing } from "../check-request.js";
+import type { CompiledFilter } from "../../api/filter/compile.js";
 import { fingerprintsOf } from "../open/fingerprints.js";
-import { keptFields } from "../open/available-fields.js";
+import { type CheckedFields, keptFields } from "../open/available-fields.js";
 import type { OpenIndex } from "../open/open-index.js";
 import { type OrderPosition, orderedRows } from "./ordered-rows.js";
 import { rowsById, type RowWithId } from "./rows-by-id.js";
@@ -22,6 +22,15 @@ import { plainResults } from "../../api/served-index.js";
 
 /** A page ends with the item that reaches this. */
 const pageBytes = 16 * 1024 * 1024;
+
+export interface CheckedListing extends CheckedFields {
+  /** Undefined: by id. */
+  readonly order?: readonly OrderField[] | undefined;
+  readonly filter?: CompiledFilter | undefined;
+  readonly limit: number;
+  readonly after?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
 
 /** Where a page ends: the state of the index, and the last id. */
 export interface Cursor {

@@ -3,8 +3,16 @@
 import { SealdexError } from "../../errors.js";
 import type { Snapshot } from "../../query/snapshot/snapshot.js";
 import type { ItemField, MatchField } from "../../api/vector-index.js";
-import type { CheckedFields } from "../check-request.js";
+import type { ResultSettings } from "../../api/served-index.js";
 import type { OpenIndex } from "./open-index.js";
+
+/** The fields of items to return, and how. */
+export interface CheckedFields {
+  readonly include: ReadonlySet<ItemField>;
+  /** Whether the caller named the fields: then vectors must be there. */
+  readonly isIncludeGiven: boolean;
+  readonly results: ResultSettings;
+}
 
 /** Whether the vectors of items are stored and can be returned. */
 export function keepsVectors({ model }: Snapshot): boolean {

@@ -27,7 +27,7 @@ import { IndexAccess } from "./index-access.js";
 import type { Listings } from "./listings.js";
 import { type Job, Maintenance } from "./maintenance.js";
 import { ObjectWriter } from "./object-writer.js";
-import { dimensionMismatch } from "../pack-items.js";
+import { SealdexError } from "../../errors.js";
 import { RecordAccess } from "./record-access.js";
 import { rowTexts } from "./row-texts.js";
 import { RewritingLock } from "./rewriting-lock.js";
@@ -202,6 +202,10 @@ export function hasDimension(
   const dimension = dimensionOf(index, manifest);
   if (dimension !== undefined && length !== dimension) throw dimensionMismatch(where, dimension, length);
   return dimension !== undefined;
+}
+
+export function dimensionMismatch(where: string, expected: number, received: number): SealdexError {
+  return new SealdexError("dimension_mismatch", `${where}: expected ${expected} numbers, got ${received}`);
 }
 
 /** The token of the newest state. */
