@@ -33,7 +33,7 @@ export class ByteWriter {
     this.#length = 0;
   }
 
-  /** What was written, valid until more is. */
+  /** The bytes written, valid until more are. */
   view(): Uint8Array {
     return this.#bytes.subarray(0, this.#length);
   }

@@ -1,4 +1,4 @@
-/** What an index is: its type, metric and sizes. Names are the specification's. */
+/** The definition of an index: its type, metric and sizes. Names are the specification's. */
 
 export const metrics = ["euclidean", "cosine", "squared_euclidean"] as const;
 export type Metric = (typeof metrics)[number];

@@ -1,4 +1,4 @@
-/** What training learns, as plain data. */
+/** The result of training, as plain data. */
 
 import type { RecallCurves } from "./recall-curves.js";
 
@@ -19,7 +19,7 @@ export interface QuantizerModel {
   readonly rotationSeed: number;
   /** The mean of the data, subtracted from queries and reference centroids before they are rotated or multiplied, to reduce rounding. */
   readonly origin: Float32Array;
-  /** What rows are coded relative to, layout (reference centroids, dimension): the centroids of the first training. */
+  /** The points that rows are coded relative to, layout (reference centroids, dimension): the centroids of the first training. */
   readonly references: Float32Array;
   /** `ivfpq` only. */
   readonly codebooks?: Codebooks;
@@ -34,11 +34,11 @@ export interface Model {
   readonly rotationSeed: number;
   /** Per list, the mean squared distance of its rows from the centroid. */
   readonly spreads: Float32Array;
-  /** What to scan if the caller leaves the number of probes to the index. */
+  /** Limits of automatic probing. */
   readonly curves: RecallCurves;
   /** The same for rows that are found in second lists, too (see second-lists.ts). Undefined: no row is, since it does not pay. */
   readonly spilledCurves?: RecallCurves;
-  /** What to scan of an explicit number of probes: see probe-limits.ts. */
+  /** Limits under an explicit number of probes: see probe-limits.ts. */
   readonly probeLimits: Float32Array;
   /** If rows are codes without vectors. Its reference centroids are the same array as `centroids` until lists are trained again. */
   readonly quantizer?: QuantizerModel;

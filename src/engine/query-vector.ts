@@ -33,7 +33,7 @@ export class QueryVector {
 
   /**
    * `vector` has the dimension of the rows. With the `rotation` of a model, rows can be pruned by their codes. `roomBytes`: kernel memory
-   * for what else its search needs.
+   * for the other needs of its search.
    */
   constructor(metric: Metric, vector: Float32Array, rotation: Rotation | undefined, roomBytes = 0) {
     const { length } = vector;
@@ -80,7 +80,7 @@ export class QueryVector {
     this.useScratch(this.#scratch, bytes);
   }
 
-  /** Makes `bytes` of scratch at an address that is the caller's, see `scratchBytes`, do for what has to be reserved. */
+  /** Makes `bytes` of scratch at an address that is the caller's, see `scratchBytes`, serve as the reserved memory. */
   useScratch(at: number, bytes: number): void {
     this.#scratchBytes = bytes;
     const words = allWords();

@@ -3,7 +3,7 @@
 import type { KernelCall } from "./kernels/kernels.js";
 
 /**
- * Work that yields the kernel calls it needs before it continues. Calls of one yield do not touch what another of them writes: the
+ * Work that yields the kernel calls it needs before it continues. Calls of one yield write to disjoint memory: the
  * driver makes them in any order, or in parallel on several threads, and the result is the same. A yield of nothing is a pause, in
  * which other work may run. Each call, and the code between two yields, takes a few milliseconds.
  */

@@ -1,5 +1,5 @@
 /**
- * The seam between inverted lists and what is stored of a vector in them. Assigning vectors to lists and scanning codes are two
+ * The seam between inverted lists and the codes of vectors in them. Assigning vectors to lists and scanning codes are two
  * calls, so that reading and decryption can happen between them, and neither half depends on the other.
  */
 
@@ -44,11 +44,11 @@ export interface LoadedRowCodes extends LoadedBlock {
 export type LoadedCodes = LoadedVectors | LoadedScalarCodes | LoadedRowCodes;
 
 interface BlockCodec {
-  /** What the codes of n rows consist of. */
+  /** The sections of the codes of n rows. */
   readonly sections: Sections;
   /** Bytes of the codes of n rows. */
   codeBytes(n: number): number;
-  /** Throws `corrupt` unless the codes are such as are written. All else takes what was checked. */
+  /** Throws `corrupt` unless the codes are well-formed. All other functions take checked codes. */
   check(piece: CodePiece): void;
   /** Copies the codes of n rows, in pieces, into kernel memory. `fingerprints` is the address of n * 4 words. */
   load(pieces: readonly CodePiece[], fingerprints: number): LoadedCodes;

@@ -161,7 +161,7 @@ function misfit(what: string): SealdexError {
   return new SealdexError("corrupt", `code block: expected ${what}`);
 }
 
-/** What the n references at the beginning of a block have in common. Missing ones are replaced by 0 in memory. */
+/** The common part of the n references at the beginning of a block. Missing ones are replaced by 0 in memory. */
 function readReferences(at: number, n: number): Pick<LoadedRowCodes, "reference" | "noCentroid"> {
   const references = wordsAt(at, n);
   const missing: number[] = [];

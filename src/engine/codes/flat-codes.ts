@@ -14,7 +14,7 @@ export interface FlatMemory {
   readonly vectors: number;
   /** n float64. */
   readonly norms: number;
-  /** The struct of the block, next to what a scan reads first. */
+  /** The struct of the block, next to the bytes that a scan reads first. */
   readonly block: number;
   /** RaBitQ factors, followed by codes; or 0. */
   readonly factors: number;
@@ -32,7 +32,7 @@ export function allocateFlat(n: number, dimension: number, rabitqLength: number)
   return { n, dimension, vectors, norms, block, factors, bytes };
 }
 
-/** The block of what was written to `memory`, which it takes over. `fingerprints` is the address of n * 4 words. */
+/** The block of the rows written to `memory`, which it takes over. `fingerprints` is the address of n * 4 words. */
 export function loadedVectors(memory: FlatMemory, fingerprints: number): LoadedVectors {
   const { n, dimension, vectors, norms, block, factors, bytes } = memory;
   const fitsFloat32 = kernels().fitsFloat32(norms, n);

@@ -10,7 +10,7 @@ export interface ChosenRows {
 
 /**
  * The vector of each row, in the order of blocks and rows, as the codec that loaded the blocks decodes it; each is an array of its own. Codes of
- * all blocks are decoded in one call, since what that has to open takes longer than decoding a row.
+ * all blocks are decoded in one call, since opening the blocks takes longer than decoding a row.
  */
 export function gatherVectors(codec: Codec, chosen: readonly ChosenRows[]): Float32Array[] {
   const vectors: Float32Array[] = [];

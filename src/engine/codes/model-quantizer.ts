@@ -120,7 +120,7 @@ export class ModelQuantizer {
 
 /**
  * Lets a query, prepared at `at`, be compared with codes that are not relative to the centroid of the list they are in, of a model whose
- * reference centroids are its lists. `room` allocates what the query needs until it is done.
+ * reference centroids are its lists. `room` allocates the memory of the query, until it is done.
  */
 export function needSquares(
   { quantizer, dimension }: CodedModel,

@@ -1,4 +1,4 @@
-/** What `ivf` and `ivfpq` differ in: how a vector becomes a code, and how a query estimates distances from codes. In list space. */
+/** The difference between `ivf` and `ivfpq`: how a vector becomes a code, and how a query estimates distances from codes. In list space. */
 
 import { kernels } from "../kernels/kernels.js";
 import { rowQuantizerLayout } from "../kernels/kernels.wasm.js";
@@ -14,7 +14,7 @@ export interface Quantizer {
   /** Row codes of points, layout (n, dimension), each relative to the reference centroid with its number. */
   encode(points: Float32Array, references: Uint32Array): Uint8Array;
   /**
-   * The points that row codes stand for, approximately, layout (n, dimension): of each the one nearest to what was encoded in
+   * The points that row codes stand for, approximately, layout (n, dimension): of each the one nearest to the encoded vector in
    * the direction of its code. With `random`, points that may have been encoded: each is as far from its reference centroid, too, in a
    * random direction.
    */
@@ -22,7 +22,7 @@ export interface Quantizer {
   free(): void;
 }
 
-// What a query computes once to be compared with codes without vectors (see kernels/assembly/coded-query.ts).
+// Tables that a query computes once, to be compared with codes without vectors (see kernels/assembly/query-tables.ts).
 
 type Field = Exclude<keyof typeof rowQuantizerLayout, "bytes" | "dimension" | "origin">;
 
@@ -48,7 +48,7 @@ export class QueryTables {
   readonly queryBytes: number;
   readonly #address: number;
 
-  /** `origin`: what queries are relative to. `fields`: those of the struct that the codes have; the memory they name must outlive it. */
+  /** `origin`: the point that queries are relative to. `fields`: those of the struct that the codes have; the memory they name must outlive it. */
   constructor(origin: Float32Array, fields: Partial<Readonly<Record<Field, number>>>) {
     this.bytes = rowQuantizerLayout.bytes + 4 * origin.length;
     this.#address = allocate(this.bytes);

@@ -13,7 +13,7 @@ import { directionsOf } from "../rows.js";
 import { type Rotation, rotatedDimension } from "../rotation.js";
 import type { Work } from "../work.js";
 
-/** Bytes of what is stored of n rows: each of the three factors, and signs. */
+/** Stored bytes of n rows: each of the three factors, and signs. */
 export function rabitqSections(n: number, dimension: number): readonly number[] {
   return [4 * n, 4 * n, 4 * n, n * signBytes(dimension)];
 }
@@ -23,13 +23,13 @@ export function rabitqBytes(n: number, dimension: number): number {
   return roomFor(n) * (12 + signBytes(dimension));
 }
 
-/** Where the sections of what is stored of n rows go in kernel memory. */
+/** Addresses of the stored sections of n rows in kernel memory. */
 export function rabitqAddresses(at: number, n: number): readonly number[] {
   const stride = 4 * roomFor(n);
   return [at, at + stride, at + 2 * stride, at + 3 * stride];
 }
 
-/** Puts what was stored of n rows, and copied to `rabitqAddresses`, in the order in which kernels read it. */
+/** Puts the stored bytes of n rows, copied to `rabitqAddresses`, in the order in which kernels read them. */
 export function unpackRabitq(at: number, n: number, dimension: number): void {
   const room = roomFor(n);
   for (let factor = 0; factor < 3; factor++) floatsAt(at + 4 * (factor * room + n), room - n).fill(0);
@@ -39,7 +39,7 @@ export function unpackRabitq(at: number, n: number, dimension: number): void {
   interleave(signs, last, signBytes(dimension));
 }
 
-/** What is stored of the codes of n rows. */
+/** The stored codes of n rows. */
 function packRabitq(at: number, n: number, dimension: number): Uint8Array {
   const lengths = rabitqSections(n, dimension);
   const packed = new Uint8Array(lengths.reduce((sum, length) => sum + length, 0));
@@ -75,7 +75,7 @@ export interface RotatedCentroids {
   rotatedCentroid(list: number): number;
 }
 
-/** What is stored of the codes of rows of one list; `vectors` has layout (n, dimension), in list space or not. */
+/** The stored codes of rows of one list; `vectors` has layout (n, dimension), in list space or not. */
 export function* encodeList(
   vectors: Float32Array,
   metric: Metric,

@@ -65,7 +65,7 @@ export function toProjections(directions: Float32Array, squares: Float64Array, a
 }
 
 /**
- * Adds to each projection, layout (n, dimension), in place, what its residual may have orthogonal to it: in a random direction, as long as the
+ * Adds to each projection, layout (n, dimension), in place, the possible part of its residual that is orthogonal to it: in a random direction, as long as the
  * residual's length leaves it. `squares` are those of the residuals' lengths.
  */
 export function addRandomRest(projections: Float32Array, squares: Float64Array, random: () => number): void {

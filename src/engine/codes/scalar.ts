@@ -3,7 +3,7 @@
  * assembly/scalar.ts). If rows are grouped by a model's lists, RaBitQ codes follow, by which most rows are pruned.
  *
  * Vectors are rounded once, when they enter the index; from then on they move bit for bit, and all that is computed of them is
- * computed of what they decode to.
+ * computed from the decoded rows.
  */
 
 import { writeBlockStruct } from "./block-struct.js";
@@ -53,7 +53,7 @@ export function scalarCodec(
   };
 }
 
-/** Rounds vectors, layout (n, dimension), in place, to what they decode to once they are stored. */
+/** Rounds vectors, layout (n, dimension), in place, to the values that they decode to once they are stored. */
 export function roundVectors(vectors: Float32Array, precision: ScalarPrecision, dimension: number): void {
   const shape = { precision, dimension };
   vectors.set(decodeScalars(encodeScalars(vectors, shape), vectors.length / dimension, shape));
@@ -78,7 +78,7 @@ export function encodeScalars(vectors: Float32Array, shape: ScalarShape): Uint8A
   return codes;
 }
 
-/** What `encodeScalars` encoded: n vectors. */
+/** Decodes n vectors of `encodeScalars`. */
 export function decodeScalars(codes: Uint8Array, n: number, shape: ScalarShape): Float32Array {
   const { dimension } = shape;
   const rowBytes = scalarRowBytes(shape) - 4;

@@ -143,7 +143,7 @@ function notAllocated(offset: number): SealdexError {
   return new SealdexError("internal", `kernel memory: expected an allocated offset to free, got ${offset}`);
 }
 
-// Clears freed ranges before they are used again, since stored data, queries or what was made of them lay in them: at once as far as
+// Clears freed ranges before they are used again, since they held stored data, queries or values computed from them: at once as far as
 // a turn of the event loop has time, the rest in the turns that follow.
 
 /** Cleared in one turn: takes about a millisecond. */
@@ -200,7 +200,7 @@ export class FreedRanges {
     }
   }
 
-  /** What a turn has time for. */
+  /** As many bytes as one turn clears. */
   #clearSome(): void {
     let bytes = turnBytes;
     for (const [offset, range] of this.#waiting) {
@@ -211,7 +211,7 @@ export class FreedRanges {
     if (this.#waiting.size > 0) timers.setImmediate(() => this.#clearSome());
   }
 
-  /** Clears `bytesMax` of a range, or what is left of it, from its end, and then frees it. Returns how many. */
+  /** Clears `bytesMax` of a range, or the rest of it, from its end, and then frees it. Returns how many. */
   #clearUpTo(bytesMax: number, offset: number, range: WaitingRange): number {
     const bytes = Math.min(bytesMax, range.left);
     range.left -= bytes;

@@ -16,8 +16,8 @@ interface CallOf<Kernel extends keyof Kernels> {
 }
 
 /**
- * One call of a kernel, as data: any thread that shares the memory can make it. What the kernel returns is dropped, so its
- * results are what it writes.
+ * One call of a kernel, as data: any thread that shares the memory can make it. The returned value is dropped, so the
+ * results are the values it writes.
  */
 export type KernelCall = { readonly [Kernel in keyof Kernels]: CallOf<Kernel> }[keyof Kernels];
 

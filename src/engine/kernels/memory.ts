@@ -3,7 +3,7 @@
  * here and identified by its byte offset, its address.
  *
  * The memory is shared with other threads, which run kernels on the addresses they receive; only this thread allocates. Views are
- * cheap: create them when needed, and keep addresses. What leaves the engine (to be sealed, decoded, returned) is a copy, since
+ * cheap: create them when needed, and keep addresses. Values that leave the engine (to be sealed, decoded, returned) are copies, since
  * many functions of Node.js refuse shared memory, and freed memory is used again. Keys are never here.
  */
 
@@ -92,12 +92,12 @@ export function allocate(bytes: number): number {
   return allocator.allocate(bytes);
 }
 
-/** Frees what `allocate` returned, and clears it. Throws `internal` for any other offset. */
+/** Frees and clears an allocation of `allocate`. Throws `internal` for any other offset. */
 export function free(offset: number): void {
   linearMemory().freed.add(offset);
 }
 
-/** As `free`, of what one query needs, but not cleared: the next query overwrites it, and clearing takes a tenth of a short query. */
+/** Frees memory that one query needed without clearing it: the next query overwrites it, and clearing takes a tenth of a short query. */
 export function freeScratch(offset: number): void {
   linearMemory().allocator.free(offset);
 }

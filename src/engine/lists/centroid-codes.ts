@@ -20,7 +20,7 @@ const callsTogether = 32;
 /** Of the rotation of centroids that are used once. */
 const rotationSeed = 0xc0de;
 
-/** What vectors are compared with, one per list: layout (n, dimension) at `at`. */
+/** The points that vectors are compared with, one per list: layout (n, dimension) at `at`. */
 export interface ListCentroids {
   readonly at: number;
   readonly n: number;

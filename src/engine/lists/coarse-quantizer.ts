@@ -74,7 +74,7 @@ export class CoarseQuantizer {
   readonly #model: Model;
   readonly #dimension: number;
   readonly #memory: FlatMemory;
-  /** What vectors are compared with. */
+  /** The points that vectors are compared with. */
   readonly centroids: ListCentroids;
   readonly #halfNorms: number;
   /** Address of the rotated centroids, or 0. Once the centroids have codes, only encoding RaBitQ codes of rows needs them. */

@@ -43,7 +43,7 @@ interface Group {
   readonly lists: number;
 }
 
-/** What `kmeans` finds. */
+/** The clusters of `kmeans`. */
 export interface Clusters {
   /** Layout (k, dimension). */
   readonly centroids: Float32Array;

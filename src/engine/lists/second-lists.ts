@@ -13,7 +13,7 @@ import { directionsOf, gather, sortByList } from "../rows.js";
 import { nearestPositions } from "../select-smallest.js";
 import { copyInPieces, inSlices, together, type Work } from "../work.js";
 
-/** What a residual along the first one costs, relative to its square: lambda of SOAR. */
+/** The cost of a residual along the first one, relative to its square: lambda of SOAR. */
 const weight = 1;
 /** The second list is one of so many that are nearest to the first. Fewer cost recall, more the time of training. */
 const candidatesMax = 256;

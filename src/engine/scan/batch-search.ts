@@ -1,5 +1,5 @@
 /**
- * Searches of several queries among blocks of vectors, which share the open blocks and run in parallel: what search.ts does for
+ * Searches of several queries among blocks of vectors, which share the open blocks and run in parallel: as scan-blocks.ts does for
  * one query, as a `Work`.
  */
 
@@ -27,7 +27,7 @@ export class BatchSearch {
   }
 
   /**
-   * Compares each query with jobs of its own. `tables` are sorted id tables that may shadow rows, newest first. What jobs and
+   * Compares each query with jobs of its own. `tables` are sorted id tables that may shadow rows, newest first. The blocks that jobs and
    * tables point to must not move until the work is done.
    */
   *scan(jobs: readonly (readonly ScanJob[])[], tables: readonly IdTable[]): Work<void> {

@@ -4,7 +4,7 @@ import type { ListSet } from "../lists/coarse-quantizer.js";
 import { blockMatchesLayout, listMatchesLayout, matchTableLayout } from "../kernels/kernels.wasm.js";
 import { allFloats, allocate, allWords, free, wordsAt, writeWords } from "../kernels/memory.js";
 
-/** What a filter accepts. Bits are those of the rows of a segment; several blocks may have the same ones. */
+/** The matches of a filter. Bits are those of the rows of a segment; several blocks may have the same ones. */
 export interface MatchesOf {
   readonly lists: readonly {
     readonly rows: number;

@@ -141,7 +141,7 @@ function compareFour(
 }
 
 /**
- * Compares one vector with `count` of the centroids, at these `positions` (uint32), and keeps the nearest of them and of what `list` and
+ * Compares one vector with `count` of the centroids, at these `positions` (uint32), and keeps the nearest of them and of the ones that `list` and
  * `distance` hold: the lowest number among equals. Values have the bits that `assignNearest` gives them.
  */
 export function nearestOf(
@@ -241,7 +241,7 @@ export class CodedCentroids {
   dimension: u32;
   /** k float32 |c|^2 / 2. */
   halfNorms: usize;
-  /** float32: what codes are relative to. */
+  /** float32: the points that codes are relative to. */
   mean: usize;
   /** See `encodeRabitq`. */
   factors: usize;

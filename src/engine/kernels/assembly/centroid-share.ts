@@ -1,5 +1,5 @@
 /**
- * What a query and a centroid c have in common, which codes need not estimate if the query q and the rows x have length 1.
+ * The common part of a query and a centroid c, which codes need not estimate if the query q and the rows x have length 1.
  *
  * A code estimates <q - c, x - c>, with an error in proportion to |q - c|. As x has length 1, 2 <c, x - c> is 1 - |c|^2 - |x - c|^2, which is known. So for
  * any share s, only <q - s c, x - c> is left to estimate:

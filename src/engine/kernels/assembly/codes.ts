@@ -1,4 +1,4 @@
-/** What is computed once: signs of residuals when rows are stored, and lookup tables when a query begins. */
+/** Values computed once: signs of residuals when rows are stored, and lookup tables when a query begins. */
 
 /**
  * Signs and factors of n rotated residuals, layout (n, d), d a multiple of 8. `origins` has layout (·, d): rotated reference
@@ -79,7 +79,7 @@ export function roundTable(entries: usize, groups: u32, low: usize, high: usize,
     shifts += least;
   }
   const rounded: f32 = widest / (high ? 65535 : 255);
-  // A step below the normal range is imprecise or 0: what varies so little counts as constant.
+  // A step below the normal range is imprecise or 0: values that vary so little count as constant.
   const step: f32 = rounded >= f32.MIN_NORMAL_VALUE ? rounded : 1;
   for (let group: u32 = 0; group < groups; group++) {
     const least = smallest(entries + (<usize>group << 6));

@@ -2,7 +2,7 @@
  * One query against a block of rows, in float32: eight rows at a time with one accumulator each, which shares the loads of the
  * query and lets waits for memory overlap. Rows in the cache take as long four at a time; rows in memory take up to a quarter longer.
  *
- * What is left over is compared four at a time, and the last row stands in for missing ones. There is one order of additions, so the
+ * The remaining rows are compared four at a time, and the last row stands in for missing ones. There is one order of additions, so the
  * result of a row does not depend on its position.
  */
 

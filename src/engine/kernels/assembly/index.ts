@@ -4,7 +4,7 @@
  *
  * Every parameter is a number: offsets into the imported memory, counts, thresholds. Nothing is checked. No kernel keeps state,
  * allocates, or reads beyond its input unless its comment says so. Matrices are row-major float32, d from 1 and n from 0;
- * offsets are multiples of 4, of float64 multiples of 8. Arithmetic is IEEE 754: what overflows float32 becomes Infinity or
+ * offsets are multiples of 4, of float64 multiples of 8. Arithmetic is IEEE 754: overflow of float32 becomes Infinity or
  * NaN, without a trap.
  *
  * The result of a row depends on the row, the query and d alone, bit for bit, not on n or on the row's position.

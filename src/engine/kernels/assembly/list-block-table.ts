@@ -41,7 +41,7 @@ export class ListBlockTable {
 /** Blocks missed that are noted per search. */
 export const missingMax: u32 = 64;
 
-/** Forgets what a search missed, and rows that wait since it ended early. */
+/** Forgets the blocks that a search missed, and pending rows of a search that ended early. */
 @inline
 export function beginSearch(table: ListBlockTable): void {
   table.nMissing = 0;
@@ -101,7 +101,7 @@ export function addRow(query: Query, heap: Heap, table: ListBlockTable, number: 
 
 // Which rows a filter accepts, by the lists and blocks of a `ListBlockTable`.
 
-/** What a filter accepts of a list. */
+/** The matches of a filter in a list. */
 @unmanaged
 export class ListMatches {
   rows: u32;
@@ -110,7 +110,7 @@ export class ListMatches {
   spread: f32;
 }
 
-/** What a filter accepts of a block. */
+/** The matches of a filter in a block. */
 @unmanaged
 class BlockMatches {
   /** Bits of the rows of its segment; 0: none of the block's rows is accepted. */
@@ -137,7 +137,7 @@ export function hasMatch(matching: usize, number: u32): bool {
   return !matching || blockAt(matching, number).accepted != 0;
 }
 
-/** Lets a job of a block scan only what the filter accepts. */
+/** Lets a job of a block scan only rows that the filter accepts. */
 @inline
 export function acceptMatches(matching: usize, number: u32, job: Job): void {
   if (!matching) return;

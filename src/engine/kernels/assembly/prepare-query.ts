@@ -1,4 +1,4 @@
-/** What is computed once per query, before it is compared with rows. */
+/** Values computed once per query, before it is compared with rows. */
 
 import { fitsFloat32, sumRow } from "./distance";
 import { smallEntryMax } from "./fast-scan";

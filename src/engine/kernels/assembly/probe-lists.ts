@@ -6,7 +6,7 @@ import { writePositions } from "./rabitq";
 import { boundRows, scanJob, scoreRows } from "./scan-flat";
 import { Block, Job, Query } from "./structs";
 
-/** The lists, by what vectors are compared with: the centroids, or for `cosine` their directions. */
+/** The lists, by the points that vectors are compared with: the centroids, or for `cosine` their directions. */
 @unmanaged
 export class CoarseQuantizer {
   /** Those, as rows with their list numbers as tie keys. */
@@ -90,7 +90,7 @@ function farthestWithin(estimates: usize, m: u32, nearest: f64, limit: f64, room
     if (rank == 0 || rankRoot(rank - 1) * middle <= limit * nearest) within = middle;
     else beyond = middle;
   }
-  // What no list may be, or is not there, is Infinity.
+  // Lists that are excluded or missing have distance Infinity.
   return <f32>min<f64>(beyond, f32.MAX_VALUE);
 }
 

@@ -1,11 +1,11 @@
-/** What a query computes once for codes without vectors, of `ivf` and `ivfpq`: the tables that give the estimates of rows. */
+/** Values that a query computes once for codes without vectors, of `ivf` and `ivfpq`: the tables that give the estimates of rows. */
 
 import { roundTable, signSums } from "./codes";
 import { dotBlock } from "./distance";
 import { rotate } from "./rotate";
 import { Query } from "./structs";
 
-/** What the codes of a model's rows mean: signs of rotated residuals if `rotated` is not 0, else numbers of codewords. */
+/** The kind of codes that a model's rows have: signs of rotated residuals if `rotated` is not 0, else numbers of codewords. */
 @unmanaged
 export class RowQuantizer {
   dimension: u32;

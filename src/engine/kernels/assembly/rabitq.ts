@@ -250,7 +250,7 @@ function estimated(constant: v128, scale: v128, sums: v128, bases: v128, steps: 
   return f32x4.add(f32x4.add(bases, constant), f32x4.mul(scale, product));
 }
 
-/** The squares of what estimates may be off. */
+/** The squared error bounds of estimates. */
 @inline
 function squaredErrors(error: v128, scale: v128, spreads: v128, roundings: v128): v128 {
   const ofCode = f32x4.mul(spreads, error);

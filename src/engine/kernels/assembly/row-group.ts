@@ -14,7 +14,7 @@ export class RowGroup {
   /** uint32 addresses of the rows, eight in all. */
   rows: v128;
   moreRows: v128;
-  /** What they are compared by, float32. */
+  /** Their sums, by which they are compared, float32. */
   sums: v128;
   moreSums: v128;
 }
@@ -25,7 +25,7 @@ export function setGroupRow(query: Query, i: u32, vector: usize): void {
   store<u32>(changetype<usize>(query.group) + (<usize>i << 2), <u32>vector);
 }
 
-/** What row i is compared by, after `sumGroup`. */
+/** The sum of row i, after `sumGroup`. */
 @inline
 export function groupSum(query: Query, i: u32): f32 {
   return load<f32>(changetype<usize>(query.group) + (<usize>i << 2), offsetof<RowGroup>("sums"));
@@ -38,7 +38,7 @@ export function vectorBytes(query: Query, precision: u32): usize {
 }
 
 /**
- * Computes what the first `count` rows, of one precision, are compared by: of float32 their products with the query or their squared distances from it, of
+ * Computes the sums by which the first `count` rows, of one precision, are compared: of float32 their products with the query or their squared distances from it, of
  * scalar codes their products in the query's `scalarStep` and their scales. The last row stands in for missing ones.
  */
 export function sumGroup(query: Query, precision: u32, count: u32): void {
@@ -60,7 +60,7 @@ function vectorAt(query: Query, i: u32): usize {
   return <usize>load<u32>(changetype<usize>(query.group) + (<usize>i << 2));
 }
 
-/** What four rows from `first` on are compared by. */
+/** The sums of four rows from `first` on. */
 function sumsOfFour(query: Query, precision: u32, first: u32): v128 {
   const row0 = vectorAt(query, first);
   const row1 = vectorAt(query, first + 1);
@@ -77,7 +77,7 @@ function sumsOfFour(query: Query, precision: u32, first: u32): v128 {
     : productsInt8(query.scalarVector, row0, row1, row2, row3, d);
 }
 
-/** Computes what eight rows of float32 or float16 are compared by. */
+/** Computes the sums of eight rows of float32 or float16. */
 @inline
 function sumsOfEight(query: Query, precision: u32): void {
   const row0 = vectorAt(query, 0);

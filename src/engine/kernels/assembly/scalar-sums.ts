@@ -42,7 +42,7 @@ export function prepareScalar(query: Query, precision: u32): void {
     for (let i: u32 = 0; i < d; i++) store<f32>(to + (<usize>i << 2), <f32>(<f64>load<f32>(from + (<usize>i << 2)) * factor));
     memory.fill(to + (<usize>d << 2), 0, 16);
     query.scalarStep = power;
-    // Four sums of d / 4 terms each, and what they are made of, relative to the product of the norms.
+    // Four sums of d / 4 terms each, and their terms, relative to the product of the norms.
     query.scalarSlack = <f64>((d >> 2) + 8) * 2 * float32Epsilon;
   }
   query.scalarSlack += <f64>(d + 8) * 4 * float64Epsilon;

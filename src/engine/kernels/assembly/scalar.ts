@@ -1,5 +1,5 @@
 /**
- * Vectors in fewer bits: each row is its codes, float16 or int8, times a float32 scale of its own. What a row decodes to is exact in
+ * Vectors in fewer bits: each row is its codes, float16 or int8, times a float32 scale of its own. The decoded row is exact in
  * float32, and encodes to the same row again.
  *
  * Up to 16 bytes after the codes are read and ignored.

@@ -18,7 +18,7 @@ export class RowCodes {
   nUndirected: u32;
 }
 
-/** The squared chord, under cosine, to what has no direction: its cosine counts as 0. */
+/** The squared chord, under cosine, to a vector without direction, whose cosine counts as 0. */
 const undirectedSquare: f32 = 2;
 
 /** Offers the rows of a job. */

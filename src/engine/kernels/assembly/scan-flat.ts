@@ -298,7 +298,7 @@ class WaitingRow extends Job {
   row: u32;
 }
 
-/** What the rows that wait take, in bytes. */
+/** Bytes that the pending rows take. */
 export const waitingBytes = offsetof<WaitingRows>() + <usize>rowsOfGroup * offsetof<WaitingRow>();
 
 /** Adds a row of a block in memory, see `Job`, and scores those that wait if there are `rowsOfGroup`. */

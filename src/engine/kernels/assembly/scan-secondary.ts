@@ -35,7 +35,7 @@ class SpilledRow {
   row: u32;
 }
 
-/** Bytes of what says where a spilled row is. */
+/** Bytes of the place of a row in its second list. */
 export const spilledRowBytes = offsetof<SpilledRow>();
 
 /**

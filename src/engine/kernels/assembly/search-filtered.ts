@@ -1,4 +1,4 @@
-/** What a search with a filter does besides `searchLists`: it looks at how the matches lie around the query, or far from it. */
+/** The part of a filtered search beside `searchLists`: it measures how densely the matches surround the query. */
 
 import { Heap, rowAt, scoreAt, sortHeap } from "./heap";
 import { beginSearch, ListBlockTable, listMatchesAt, MatchTable } from "./list-block-table";

@@ -1,12 +1,12 @@
 /**
- * What a search consists of: one prepared query; jobs, each a block of rows to compare it with; and the heap that keeps the
+ * The parts of a search: one prepared query; jobs, each a block of rows to compare it with; and the heap that keeps the
  * nearest rows. A kernel goes through all jobs, so that a query costs one call, however many lists it probes.
  */
 
 import { Heap, offer, wordsInOrder } from "./heap";
 import { RowGroup } from "./row-group";
 
-/** A query, and what was computed of it once for all jobs. */
+/** A query, and the values computed from it once for all jobs. */
 @unmanaged
 export class Query {
   /** float32, `dimension` of them. */
@@ -38,7 +38,7 @@ export class Query {
   scalarPrecision: u32;
   /** Room for the dimension and 4 more float32: the query as `prepareScalar` makes it. */
   scalarVector: usize;
-  /** What products with scalar codes count in, and their error relative to the product of the norms. */
+  /** The unit of products with scalar codes, and their error relative to the product of the norms. */
   scalarStep: f64;
   scalarSlack: f64;
   /** The rows that are compared with it together. */
@@ -106,7 +106,7 @@ export function clampCosine(scale: f64, product: f64): f64 {
   return scale == 0 ? 1 : min<f64>(2, max<f64>(0, 1 - product / scale));
 }
 
-/** Traps unless a query can be compared with a block: what it would read or write beyond that is another index's. */
+/** Traps unless a query can be compared with a block: beyond it lies the memory of other indexes. */
 @inline
 export function checkBlock(query: Query, block: Block): void {
   if (block.dimension != query.dimension || block.n > query.scratchRows) unreachable();
