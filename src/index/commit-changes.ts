@@ -1,4 +1,4 @@
-/** The commit that adds stored segments to an index. What upserts, deletes and updates share. */
+/** The commit that adds stored segments to an index. Upserts, deletes and updates share it. */
 
 import { own } from "../checks/value-kinds.js";
 import type { Snapshot } from "../query/snapshot/snapshot.js";
@@ -8,7 +8,7 @@ import type { StoredSegment } from "../state/commit/replace-segments.js";
 import type { OpenIndex } from "./open/open-index.js";
 import { retryWithReservation } from "./open/retry-with-reservation.js";
 
-/** What a change adds to the newest manifest. The segments have no item in common; none: there is nothing to change. */
+/** The additions of a change to the newest manifest. The segments have no item in common; none: there is nothing to change. */
 interface Addition {
   readonly segments: readonly StoredSegment[];
   /** Of the vectors in them, if they have any. */
@@ -57,11 +57,11 @@ function isWritten(
   return namespace?.id === id ? canBeWritten(latest, namespace) : namesNamespace(latest, id);
 }
 
-// Changes that were worked out from what a snapshot holds, and that are right only as long as it holds that. What others write
+// Changes that were computed from a snapshot, and are right only as long as its items are the newest. A commit of others
 // meanwhile makes such a change begin again.
 
 /**
- * Commits what `prepare` makes of the newest snapshot, if the index still has the same items then; otherwise asks for it again.
+ * Commits the change that `prepare` computes from the newest snapshot, if the index still has the same items then; otherwise asks for it again.
  * Objects that `prepare` stored in vain are deleted.
  */
 export async function commitAsOf(

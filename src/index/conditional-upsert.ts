@@ -1,4 +1,4 @@
-/** Upserts that depend on what is stored: they replace what matches a filter, stay within one, or leave out what is stored already. */
+/** Upserts that depend on stored items: they replace the matches of a filter, stay within one, or skip unchanged items. */
 
 import type { CompiledFilter } from "../api/filter/compile.js";
 import type { RawMetadata } from "../api/served-index.js";
@@ -25,7 +25,7 @@ import { checkDimension, namespaceFor, storePacked } from "./upsert.js";
 
 export interface UpsertConditions {
   readonly deleteFilter: CompiledFilter | undefined;
-  /** What the items, and those that they replace, must match. */
+  /** The filter that the items, and those that they replace, must match. */
   readonly within: CompiledFilter | undefined;
   readonly skipUnchanged: boolean;
   readonly embedder: Embedder | undefined;

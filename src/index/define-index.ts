@@ -1,4 +1,4 @@
-/** What callers say of a new index, checked, with every default filled in. */
+/** Checks the definition of a new index, and fills in every default. */
 
 import type { KnownModel } from "../embedding/index-embedder.js";
 import {

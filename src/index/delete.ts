@@ -54,7 +54,7 @@ async function deleteIds(
 
 /**
  * In each namespace that has one of the ids, all that it may have: also those that are not there, since another writer may be adding
- * one, and these go together or not at all. But what another namespace has leaves no trace in this one.
+ * one, and these go together or not at all. But items of another namespace leave no trace in this one.
  */
 function deletionsOf(found: readonly FoundId[], fingerprints: readonly Uint8Array[]): Deletions {
   const namespaces = new Map<string | undefined, Set<number>>();

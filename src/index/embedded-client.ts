@@ -64,7 +64,7 @@ function wordsOf({ textIndex = false }: CreateIndexOptions): TextDefinition | un
   return defineText(textIndex === true ? {} : textIndex);
 }
 
-/** Which index to open, and by what. */
+/** The index to open, and its key. */
 interface OpenRequest {
   readonly indexName: string;
   readonly source: KeySource;
@@ -163,7 +163,7 @@ export class EmbeddedClient implements EmbeddedClientType {
     const name = recordName(indexName, 1);
     const { bytes, opened } = await createRecord(source, name, definition);
     const index = this.#open(indexName, opened);
-    // The record comes last: it is what makes the name taken, and by then the index is complete.
+    // The record comes last: it takes the name, and by then the index is complete.
     signal?.throwIfAborted();
     await index.log.createFirst();
     if (signal?.aborted || !(await createConfirmed(this.#configStore, name, bytes))) {
@@ -305,7 +305,7 @@ export class EmbeddedClient implements EmbeddedClientType {
 const bytesMax = 2 * 1024 ** 3;
 const share = 1 / 4;
 
-/** A quarter of what this process may have: the machine's memory, or what its container allows. */
+/** A quarter of this process's memory: the machine's, or the limit of its container. */
 function cacheBytesDefault(): number {
   // Undefined or beyond the machine's memory if nothing is constrained. Not available before Node 20.12.
   const constrained =

@@ -1,4 +1,4 @@
-/** The embedded index: checks what callers say, and hands clean values to one verb each. */
+/** The embedded index: checks arguments, and passes clean values to one verb each. */
 
 import { inspect } from "node:util";
 import { checkItemChange, checkSelection, takeIds } from "../api/check-selection.js";
@@ -89,7 +89,7 @@ export class EncryptedIndex implements VectorIndex {
   /** See `forLoader`. */
   #isAsLoaded = false;
 
-  /** `calls`: of the client that opened it. `texts`: what embeds and ranks them. */
+  /** `calls`: of the client that opened it. `texts`: embeds and ranks them. */
   constructor(index: OpenIndex, calls: Calls, texts: Texts = { models: new Models() }) {
     this.indexName = index.indexName;
     this.wraps = new IndexWraps(index, calls);
@@ -230,7 +230,7 @@ export class EncryptedIndex implements VectorIndex {
     await this.#calls.change(options.signal, async () => {
       await train(this.#index, options);
       this.#index.maintenance.forgetFailure("training");
-      // The training counts already: what this does not delete, it or garbage collection deletes later.
+      // The training counts already: garbage collection deletes the rest later.
       await this.#index.dropped.deleteDue().catch(() => undefined);
       this.#index.maintenance.afterWrite();
     });

@@ -17,7 +17,7 @@ const prefix = "sealdex-erasure-1-";
 /** Clocks of processes that share an index may differ by that. */
 const clockSkewMs = 10 * 60 * 1000;
 
-/** What a receipt says, as JSON. */
+/** The content of a receipt, as JSON. */
 interface ReceiptText {
   /** Hexadecimal. */
   readonly indexId: string;
@@ -30,7 +30,7 @@ interface ReceiptText {
 }
 
 /**
- * Two small writes, whatever the size of the index. After an interruption the same call does what is left. The newest manifest says what
+ * Two small writes, whatever the size of the index. After an interruption the same call does the rest. The newest manifest names all that
  * there is of the namespace, whatever the storage lists: nothing is signed while something remains. Throws `storage_unavailable` if the
  * storage still has the secret after deleting it.
  */
@@ -89,7 +89,7 @@ interface ReceiptReader extends Pick<OpenIndex, "indexId" | "indexName" | "keys"
 }
 
 /**
- * What a receipt says. Throws `invalid_request` unless a writer of this index signed it whose keys were in force at its version, which
+ * The content of a receipt. Throws `invalid_request` unless a writer of this index signed it whose keys were in force at its version, which
  * exists, and it is not of the future.
  */
 export async function readReceipt(index: ReceiptReader, receipt: unknown): Promise<Erasure> {

@@ -31,14 +31,14 @@ export interface PackedItems {
   readonly dimension: number;
 }
 
-/** What items are packed for. */
+/** The index that items are packed for. */
 interface Packing extends Pick<IndexConfig, "metric" | "precision"> {
   /** The index's; undefined to take the first vector's. */
   readonly dimension: number | undefined;
   readonly embedder: Embedder | undefined;
 }
 
-/** What is left of an item when its vector is taken. */
+/** The rest of an item when its vector is taken. */
 interface TakenItem extends Pick<Item, "keep"> {
   readonly id: string;
   readonly metadataJson: string;
@@ -150,7 +150,7 @@ async function round(vectors: Float32Array, precision: Packing["precision"] & st
 
 /**
  * The items at these positions as rows, embedding the texts of those without a vector. Throws `dimension_mismatch` or `invalid_request`
- * for what the model returns.
+ * for an invalid result of the model.
  */
 export async function packItems(
   checked: CheckedItems,
@@ -272,11 +272,11 @@ function checkPresent({ vector, contents }: Item, where: string, embedder: Embed
   return false;
 }
 
-// The contents of items: what is stored of a text, and of an image, which is embedded at the same time.
+// The contents of items: the stored form of a text, and of an image, which is embedded at the same time.
 
 const contentsBytesMax = 1024 * 1024;
 
-/** Throws `invalid_request` for what is no contents, and for what is to be kept of a text. `where`: the item. */
+/** Throws `invalid_request` for other values than contents, and for `keep` beside a text. `where`: the item. */
 function checkContents({ contents, keep }: Item, where: string): void {
   const isKeep = keep === undefined || keep === null || typeof keep === "boolean" || typeof keep === "string";
   if (!isKeep) throw invalid(`${where}.keep: expected a boolean or a text, got ${typeName(keep)}`);
@@ -287,7 +287,7 @@ function checkContents({ contents, keep }: Item, where: string): void {
 }
 
 interface PackedImage {
-  /** What is stored of it. */
+  /** Its stored form. */
   readonly contents: Uint8Array | null;
   readonly vector: EmbeddedVector | undefined;
 }
@@ -307,7 +307,7 @@ async function packImage(
   return { contents, vector };
 }
 
-/** What is stored of a text. */
+/** The stored form of a text. */
 function encodeText(text: string, where: string): Uint8Array {
   const bytes = Buffer.from(text, "utf8");
   if (bytes.length > contentsBytesMax) {

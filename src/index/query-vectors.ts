@@ -20,7 +20,7 @@ import { copyVector } from "./pack-items.js";
 /** Nearest items that a reranker scores for each match. */
 const candidatesPerMatch = 4;
 
-/** What an index knows of texts. */
+/** The parts of an index for texts. */
 export interface Texts {
   readonly models: Models;
   /** Of texts that come without a vector, if the index has a model. */

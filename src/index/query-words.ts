@@ -30,7 +30,7 @@ import { copyVector } from "./pack-items.js";
 
 export interface CheckedWordQuery {
   readonly text: string;
-  /** What the vector side compares with; undefined: words alone. */
+  /** The vector to compare with; undefined: words alone. */
   readonly meaning: { readonly vector: Vector } | { readonly contents: string | Image } | undefined;
   readonly fusion: Fusion;
   readonly options: CheckedQuery;
@@ -87,7 +87,7 @@ export function checkWordQuery(request: WordQuery, results: ResultSettings): Che
   throw invalid(`queryContents: expected a string or an image, got ${typeName(contents)}`);
 }
 
-/** What is not read from storage. */
+/** Returned fields that need no read of storage. */
 const sideFields: readonly unknown[] = ["scores", "highlights"];
 const rankMax = 10_000;
 

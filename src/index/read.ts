@@ -47,7 +47,7 @@ export function count(
   );
 }
 
-// What an index is, and how it is doing.
+// Definition and state of an index.
 
 /** Numbers of neighbours whose curves are shown, and the points of each. */
 const shownTopK = [1, 10, 100, 1000];

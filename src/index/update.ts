@@ -32,7 +32,7 @@ export type CheckedItems =
   | { readonly ids: readonly string[]; readonly filter: undefined }
   | { readonly ids: undefined; readonly filter: CompiledFilter };
 
-/** The changed items as of one moment: what others replace or delete meanwhile is never brought back. */
+/** The changed items as of one moment: items that others replace or delete meanwhile are never brought back. */
 export async function update(
   index: OpenIndex,
   items: CheckedItems,

@@ -26,7 +26,7 @@ export async function upsertItems(
     };
   };
   const { checked, packed } = await prepare().catch(async (error: unknown) => {
-    // What is known here may be behind: that the index was deleted is the better answer.
+    // The known state may be behind: if the index was deleted, that is the better error.
     await index.log.newest();
     throw error;
   });

@@ -17,7 +17,7 @@ import { retryWithReservation } from "./open/retry-with-reservation.js";
 import type { SegmentPlace } from "./open/object-writer.js";
 import type { PackedItems } from "./pack-items.js";
 
-/** Vectors and texts of one segment; bounds what sealing holds in memory. */
+/** Vectors and texts of one segment; bounds the memory of sealing. */
 const segmentBytesMax = 32 * 1024 * 1024;
 /** Segments of one upsert that are sealed and stored at a time. */
 const storingMax = 4;
@@ -31,7 +31,7 @@ export async function upsert(
   const { rows, dimension } = packed;
   if (rows.length === 0) return;
   const attempt = async (reservation?: string) => {
-    // What is known here will do: the commit finds out whether it has changed.
+    // The known state suffices: the commit detects whether it has changed.
     const { manifest, model } = await index.snapshots.recentModel();
     const modelName = manifest.model?.name;
     checkDimension(index, manifest, dimension);

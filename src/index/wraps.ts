@@ -1,4 +1,4 @@
-/** The wraps of an embedded index: checks what callers say, and hands clean values to `IndexAccess`. */
+/** The wraps of an embedded index: checks arguments, and passes clean values to `IndexAccess`. */
 
 import type { Calls } from "../async/calls.js";
 import { invalid, typeName } from "../checks/input.js";

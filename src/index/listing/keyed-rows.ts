@@ -1,4 +1,4 @@
-/** The rows of a set by what orders them: from metadata columns, and from the records of rows that columns leave open. */
+/** The rows of a set by their order keys: from metadata columns, and from the records of rows that columns leave open. */
 
 import { yieldIfDue } from "../../async/event-loop.js";
 import { type ColumnsOfGroup, readColumns } from "../../state/segment/column-reader.js";

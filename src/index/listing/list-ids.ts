@@ -8,7 +8,7 @@ import { liveIds } from "./live-ids.js";
 import type { OpenIndex } from "../open/open-index.js";
 import { rowsById } from "./rows-by-id.js";
 
-/** What an id takes in memory besides its characters. */
+/** Bytes of memory of an id, besides its characters. */
 const idBytes = 64;
 
 export interface CheckedListIds extends Omit<ListIdsOptions, "filter">, Pick<ResultSettings, "reserveBytes"> {

@@ -102,7 +102,7 @@ function encodeCursor({ version, state, after, namespace }: Cursor): string {
   return namespace === undefined ? text : `${text}.${namespace}`;
 }
 
-/** Throws `invalid_request` for what is not a cursor. */
+/** Throws `invalid_request` unless it is a cursor. */
 export function decodeCursor(text: unknown): Cursor | undefined {
   if (text === undefined) return undefined;
   const [, version, state, after, namespace] =
@@ -191,7 +191,7 @@ async function positionOf(
   return { id, keys: order.map(({ path }) => keyAt(metadata, path)) };
 }
 
-/** What distinguishes this state of the items from every other one, of this history or of another: the segments' random names. */
+/** Identifies this state of the items among all states of all histories: by the segments' random names. */
 function stateOf({ segments }: Manifest): string {
   const names = segments.map(({ name }) => name).join("\n");
   return createHash("sha256").update(names).digest().subarray(0, 16).toString("base64url");

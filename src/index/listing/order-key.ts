@@ -1,4 +1,4 @@
-/** What orders items by a field of their metadata: numbers, then texts, then booleans; what has none of these comes last. */
+/** The order of items by a field of their metadata: numbers, then texts, then booleans, then items without any of these. */
 
 import { compareScalars } from "../../api/filter/match.js";
 import { type ColumnValue, isScalar, textMax } from "../../state/segment/columns.js";
@@ -15,7 +15,7 @@ export interface OrderField {
 /** Longer than any text of `textMax` characters, and before all longer texts that begin so. */
 const more = "\0";
 
-/** The key of a value. A text is ordered by its first 96 UTF-16 units, which is what columns hold of it. */
+/** The key of a value. A text is ordered by its first 96 UTF-16 units, which are the part that columns hold. */
 function keyOf(value: unknown): OrderKey {
   if (typeof value === "string") return value.length > textMax ? value.slice(0, textMax) + more : value;
   return typeof value === "number" || typeof value === "boolean" ? value : undefined;

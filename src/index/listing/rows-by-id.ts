@@ -19,7 +19,7 @@ export interface RowWithId extends RowRef {
 const sortedMax = 2048;
 /** Ids that are looked up at a time. */
 const idsTogether = 4096;
-/** What a row with its id takes in memory besides the id's characters. */
+/** Bytes of memory of a row with its id, besides the id's characters. */
 const rowBytes = 128;
 
 /** Rows of segments as bits, and how many. They lie in the heap and stay valid. */

@@ -7,15 +7,15 @@ import { atLocation } from "./with-location-client.js";
 import { type CollectedIndex, deleteOrphans } from "../maintenance/orphans.js";
 
 export interface CollectGarbageOptions extends CallOptions {
-  /** Deletes nothing, and says what would be deleted. Default: false. */
+  /** Deletes nothing, and returns the objects that would be deleted. Default: false. */
   readonly dryRun?: boolean;
 }
 
 const collectOptions = optionNames<CollectGarbageOptions>("collectGarbage", { dryRun: true, signal: true });
 
 /**
- * Deletes what is left of indexes whose deletion or copying began more than a day ago in this location, and which have no record in it.
- * Returns of which, and how many objects each had. Needs no key. Nothing else is touched: what neither `deleteIndex` nor `copyIndex`
+ * Deletes the rest of indexes whose deletion or copying began more than a day ago in this location, and which have no record in it.
+ * Returns of which, and how many objects each had. Needs no key. Nothing else is touched: objects that neither `deleteIndex` nor `copyIndex`
  * marked in both the configuration and the index location stays, whatever else lies there. An index of whose name there is a damaged
  * record stays, too.
  *

@@ -124,7 +124,7 @@ async function checkPlace(index: OpenIndex, { place, stores, folders }: Target):
   return undefined;
 }
 
-/** Throws `already_exists` if the target has a later state of the index than what was copied. */
+/** Throws `already_exists` if the target has a later state of the index than the copied one. */
 async function checkNewest(index: OpenIndex, { folders }: Target, version: number): Promise<void> {
   const [newest] = await folders.configStore.list(manifestPrefix(index.indexId), { limit: 1 });
   if (newest === manifestName(index.indexId, version)) return;

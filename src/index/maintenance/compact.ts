@@ -71,7 +71,7 @@ async function mergeLargeOf(
 
 /**
  * Merges all segments into as few as their size allows, each list whole, without shadowed and deleted rows. Does nothing if
- * that is so already. What other processes commit meanwhile is left as it is. Throws `storage_unavailable` if other processes
+ * that is so already. Commits of other processes meanwhile are left as they are. Throws `storage_unavailable` if other processes
  * rewrite the whole index all the time.
  */
 export async function compactAll(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
@@ -176,7 +176,7 @@ function isCompact(segments: readonly OpenSegment[]): boolean {
     const [before, after] = [reader.footer.codes, next.reader.footer.codes];
     const areBoth = before.length > 0 && after.length > 0;
     if (areBoth && before.at(before.length - 1).list > after.at(0).list) return false;
-    // Sealed, rows may be a fraction of what they are in memory.
+    // Sealed, rows may take a fraction of their memory.
     const isLarge = ref.length + next.ref.length >= wholeSegmentBytes / 16;
     return isLarge || ref.rows + next.ref.rows > batchRowsMax;
   });

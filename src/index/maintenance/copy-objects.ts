@@ -1,5 +1,5 @@
 /**
- * What a copy of an index carries over: the objects that one manifest names, as they are, sealed, and the manifest.
+ * Copies the objects that one manifest names, as they are, sealed, and the manifest.
  *
  * Objects that exist already, from an attempt that was interrupted, are not read again from the source. Whatever is
  * read, from here or there, is authenticated to the last byte before it counts.
@@ -47,7 +47,7 @@ const objectsAtOnce = 8;
 const heldBytesMax = 192 * 1024 * 1024;
 
 /**
- * Copies what the newest manifest of `index` names, then that manifest, to these folders. Throws `corrupt` or `missing_object` if the
+ * Copies the objects that the newest manifest of `index` names, then that manifest, to these folders. Throws `corrupt` or `missing_object` if the
  * source is damaged, or something else is in the object's place. Gives the manifest.
  */
 export async function copyObjects(
@@ -68,7 +68,7 @@ export async function copyObjects(
       await copySecrets(index, manifest, to, options.signal);
     } catch (error) {
       const isGone = error instanceof SealdexError && error.code === "missing_object";
-      // Rewritten by others while it was copied: the newer state takes its place, and keeps what it shares.
+      // Rewritten by others while it was copied: the newer state takes its place, and keeps the shared objects.
       if (isGone && (await index.log.newest()).version !== manifest.version) continue;
       throw error;
     }

@@ -41,7 +41,7 @@ export interface GcResult {
 const manifestsTogether = 32;
 const namesTogether = 1000;
 
-/** Collects on demand what is old enough, and advances the watermarks, so that more becomes old enough. */
+/** Collects on demand objects that are old enough, and advances the watermarks, so that more become old enough. */
 export async function gc(index: OpenIndex, { graceMs, signal }: GcOptions = {}): Promise<GcResult> {
   // Without grace the watermarks advance twice: everything stored so far is older than the second.
   while (await advanceWatermarks(index, graceMs ?? uploadMs))
@@ -133,7 +133,7 @@ async function deleteUnnamed(
   return deleted;
 }
 
-/** Deletes what the manifests that are still there dropped, except what readers of this process use: without grace for others. */
+/** Deletes objects that the stored manifests dropped, except those that readers of this process use: without grace for others. */
 async function deleteDropped(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
   const named = namedObjects(await index.log.newest());
   const prefix = manifestPrefix(index.indexId);
@@ -163,7 +163,7 @@ async function deleteHistory(
     if (signal?.aborted) break;
     const batch = names.slice(manifests, manifests + manifestsTogether);
     const perManifest = await Promise.all(batch.map((name) => droppedBy(index, numberOf(name))));
-    // A suspended writer may have left a manifest that is not part of the history: what it dropped may be live.
+    // A suspended writer may have left a manifest that is not part of the history: objects that it dropped may be live.
     const dropped = perManifest.flat().filter((name) => !named.has(name));
     await index.store.delete(dropped);
     await index.log.store.delete(batch);
@@ -177,7 +177,7 @@ async function droppedBy(index: OpenIndex, version: number): Promise<readonly st
   try {
     return (await index.log.manifestAt(version))?.droppedObjects ?? [];
   } catch (error) {
-    // Damaged: what it dropped is found by its birth, a day later.
+    // Damaged: objects that it dropped are found by their birth, a day later.
     if (error instanceof SealdexError && error.code === "corrupt") return [];
     throw error;
   }

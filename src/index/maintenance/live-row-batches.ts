@@ -91,7 +91,7 @@ export async function* liveRowBatches(
     const isHuge = bytes >= 2 * segmentBytes || rows.length >= 2 * batchRowsMax;
     if (isHuge || (isLarge && (order === "by segment" || block.list !== list))) yield await flush();
     list = block.list;
-    // What was read ahead of earlier segments is not needed any more.
+    // Blocks that were read ahead for earlier segments are not needed any more.
     if (order === "by segment" && !readers.has(segment)) readers.clear();
     const parts = readers.get(segment) ?? partsOf(reader);
     readers.set(segment, parts);
@@ -113,7 +113,7 @@ export async function* liveRowBatches(
   if (rows.length > 0 || tombstones.length > 0) yield await flush();
 }
 
-/** What is read of a segment besides its codes. */
+/** Sections that are read of a segment besides its codes. */
 interface SegmentParts {
   readonly records: ReturnType<SegmentReader["forward"]>;
   readonly contents: ReturnType<SegmentReader["forward"]>;
@@ -142,7 +142,7 @@ async function revisedRecords(
   return entriesOf(revised);
 }
 
-/** A function of its own: the closures of one function keep alive what any of them refers to, here the records before the change. */
+/** A function of its own: the closures of one function keep alive all values that any of them refers to, here the records before the change. */
 function entriesOf(records: ReadonlyMap<number, Uint8Array | null>): Entries {
   return { entry: (row) => records.get(row) ?? null };
 }

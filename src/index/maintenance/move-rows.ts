@@ -1,5 +1,5 @@
 /**
- * Rows that move from old segments to new ones. Row codes stay as they are, since an index keeps its quantizer: what was rounded
+ * Rows that move from old segments to new ones. Row codes stay as they are, since an index keeps its quantizer: a vector that was rounded
  * once is not rounded again, however often rows are compacted or regrouped.
  */
 

@@ -1,6 +1,6 @@
 /**
- * Orphans: what a deletion or a copy of an index leaves that does not end. Both put a mark into the index location and the
- * configuration location before anything else; a copy takes it away when it is complete. Only what is marked in a location is ever
+ * Orphans: objects of a deletion or a copy of an index that was interrupted. Both put a mark into the index location and the
+ * configuration location before anything else; a copy takes it away when it is complete. Only marked objects of a location are ever
  * deleted there, a day after its newest mark, and only if no record names it: an index whose records lie elsewhere has no mark here.
  */
 
@@ -46,7 +46,7 @@ export class OrphanMark {
     this.#clock = clock;
   }
 
-  /** Puts the mark up, or another one if the last is an hour old: what takes longer than a day is no orphan. */
+  /** Puts the mark up, or another one if the last is an hour old: a copy that takes longer than a day is no orphan. */
   async renew(): Promise<void> {
     const now = this.#clock.wall();
     if (now - this.#since < renewalMs) return;
@@ -60,7 +60,7 @@ const renewalMs = 60 * 60 * 1000;
 
 /**
  * Deletes the orphans whose newest mark is a day old, and the marks of indexes that have a record all the same. With `dryRun`
- * it only says what it would delete.
+ * it only returns the objects that it would delete.
  */
 export async function deleteOrphans(
   stores: IndexFolders,
@@ -88,7 +88,7 @@ export async function deleteOrphans(
   return deleted;
 }
 
-/** What is found has to wait for a day, so that an hour more makes little difference. */
+/** Orphans have to wait for a day, so an hour more makes little difference. */
 const sweepPauseMs = 60 * 60 * 1000;
 
 /** Looks for orphans after a deletion, which may leave some, and rarely, since it lists all marks. */
@@ -128,7 +128,7 @@ async function recordOf(
 }
 
 /**
- * Deletes what is left of a marked index, and its marks. Returns how many objects it had; with `dryRun`, it only counts them.
+ * Deletes the rest of a marked index, and its marks. Returns how many objects it had; with `dryRun`, it only counts them.
  * Manifests go in ascending order, so that none seems to be the newest that is not.
  */
 export async function deleteOrphan(stores: IndexFolders, place: IndexPlace, dryRun = false): Promise<number> {

@@ -16,7 +16,7 @@ import { copyMoved, joinMoved, type MovedRows } from "./move-rows.js";
 
 /** With more of them, each list is in fewer segments, but there are more. */
 const rangeCount = 5;
-/** What is collected, in batches: more than one, since only a range of it is in memory twice. Short rows take little memory even so. */
+/** Collected batches: more than one, since only a range of it is in memory twice. Short rows take little memory even so. */
 const collectedBatches = { rows: 20 / 9, bytes: 1.5 };
 /** Rows that are copied between two looks at the clock: a few milliseconds, however short they are. */
 const rowsCopied = 1024;
@@ -31,11 +31,11 @@ export function isPartitioned({ words }: OpenIndex, plan: RewritePlan): boolean 
   return stored("rows") > rows || stored("length") > bytes;
 }
 
-/** What `partitionRows` is to know. */
+/** The arguments of `partitionRows`. */
 interface Partition {
   readonly dimension: number;
   readonly nLists: number;
-  /** Of what is written at a time, about. */
+  /** Of one write, about. */
   readonly limits: BatchLimits;
   /** The list of each row. */
   listsOf(arrived: RowBatch): Promise<Uint32Array>;
@@ -149,7 +149,7 @@ class ListRange {
     this.#bytes += range.#bytes;
   }
 
-  /** All rows, with what else their segment deletes; then there are none. */
+  /** Takes all rows, with the tombstones of their segment. */
   async take(deleted: readonly Uint8Array[]): Promise<RowBatch> {
     const [rows, bytes] = [this.#rows, this.#bytes];
     const source = await joinMoved(this.#sources, this.#dimension);
@@ -158,7 +158,7 @@ class ListRange {
   }
 }
 
-// Copies rows out of what they were read in, whose memory can then be used again.
+// Copies rows out of the blocks that they were read in, whose memory can then be used again.
 
 /** As if they were the rows of a block, all of them live. */
 interface CopiedRows extends RowsOfBlock {

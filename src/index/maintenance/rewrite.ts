@@ -1,4 +1,4 @@
-/** Rewriting: the live rows of some segments become new segments, in one commit. What training and compaction share. */
+/** Rewriting: the live rows of some segments become new segments, in one commit. Training and compaction share it. */
 
 import { listCount } from "../../engine/model.js";
 import { run } from "../../engine/threads/run.js";
@@ -111,7 +111,7 @@ async function rewriteNamespace(
   }
 }
 
-/** What is stored together. */
+/** Segments and a model that are stored together. */
 function batchesOf(
   index: OpenIndex,
   plan: RewritePlan,
@@ -132,12 +132,12 @@ function batchesOf(
   });
 }
 
-/** What else a rewrite changes in a manifest whose segments are replaced; null: nothing changes. */
+/** Further changes of a rewrite to a manifest whose segments are replaced; null: nothing changes. */
 export type AlsoChange = (latest: Manifest, replaced: Manifest) => Manifest | null;
 
 /**
  * Commits a rewrite, as far as other processes have not replaced the same segments since, see `replaceSegments`. If nothing of
- * it applies or `also` declines, returns null and deletes what was stored for it, `others` included. `reservation`: see `retryWithReservation`.
+ * it applies or `also` declines, returns null and deletes the objects stored for it, `others` included. `reservation`: see `retryWithReservation`.
  */
 export async function commitRewrite(
   index: OpenIndex,
@@ -186,7 +186,7 @@ export function cutByList({ order, runs }: Grouped, segments: number): Grouped[]
 
 /**
  * Fingerprints that `segments` delete, except those that newer segments of `snapshot` shadow, and those of their rows that have
- * expired: what is older must not come back.
+ * expired: older versions must not come back.
  */
 async function tombstonesOf(snapshot: Snapshot, segments: readonly OpenSegment[]): Promise<Uint8Array[]> {
   const found: Uint8Array[] = [];

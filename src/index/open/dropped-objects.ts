@@ -1,7 +1,7 @@
 /**
- * Deletes what commits of this process dropped, once it was kept for as long as readers of other processes may need it and no reader of
+ * Deletes objects that commits of this process dropped, once they were kept for as long as readers of other processes may need them and no reader of
  * this one does: also if nobody writes any more. Garbage collection does the same by manifests, for all processes and much later, so
- * what is forgotten here when the process ends is left to it.
+ * objects that are forgotten here when the process ends are left to it.
  */
 
 import type { Clock } from "../../state/commit/clock.js";
@@ -10,23 +10,23 @@ import { historyMs } from "../../state/commit/retention.js";
 import type { BlobStore } from "../../storage/blob-store.js";
 import type { JobRunner } from "./job-runner.js";
 
-/** How soon what a reader of this process needs is looked at again. */
+/** Delay until objects in use by a reader of this process are checked again. */
 export const usedPauseMs = 10_000;
 /** How much later than it could be something is deleted, as a share of the time that it is kept: so that many go in one request. */
 const delayShare = 0.01;
 
 export interface Retention {
-  /** How long what a commit dropped is kept. */
+  /** How long dropped objects are kept. */
   readonly retentionMs: number;
   readonly clock: Clock;
   readonly runner: JobRunner;
 }
 
-/** Who of this process may still read what was dropped. */
+/** The readers of this process that may still use dropped objects. */
 export interface Readers {
   /** The objects that readers may read. */
   namesInUse(): ReadonlySet<string>;
-  /** Whether a cursor may still be used: what it names is not known. */
+  /** Whether a cursor may still be used. Its objects are not known. */
   haveCursor(): boolean;
 }
 
@@ -55,7 +55,7 @@ export class DroppedObjects {
     return this.#waiting.reduce((sum, { object }) => sum + object.length, 0);
   }
 
-  /** Notes what a commit dropped. */
+  /** Notes objects that a commit dropped. */
   add(objects: readonly ObjectRef[]): void {
     if (objects.length === 0) return;
     const since = this.#retention.clock.steady();
@@ -63,7 +63,7 @@ export class DroppedObjects {
     this.#schedule(this.#keptMs);
   }
 
-  /** Whether nothing is kept but what readers are known to read. */
+  /** Whether all kept objects are in use by known readers. */
   get isWithoutGrace(): boolean {
     return this.#keptMs === 0;
   }
@@ -73,7 +73,7 @@ export class DroppedObjects {
     return this.#readers.namesInUse();
   }
 
-  /** Deletes what was kept for long enough. What it cannot delete it tries again later. */
+  /** Deletes objects that were kept for long enough. A deletion that fails is tried again later. */
   async deleteDue(): Promise<void> {
     const end = this.#retention.clock.steady() - this.#keptMs;
     const used = this.namesInUse();
@@ -88,15 +88,15 @@ export class DroppedObjects {
     }
   }
 
-  /** How long what was dropped is kept. Cursors are good for as long as by default. */
+  /** How long dropped objects are kept. Cursors are good for as long as by default. */
   get #keptMs(): number {
     return this.#readers.haveCursor() ? historyMs : this.#retention.retentionMs;
   }
 
-  /** How long to wait for what is due in `ms`; if it was due before, readers use it. */
+  /** How long to wait for an object that is due in `ms`; if it was due before, readers use it. */
   #pauseMs(ms: number): number {
     if (ms <= 0) return usedPauseMs;
-    // Whole milliseconds: what rounding leaves of one may be too little for a clock to move on.
+    // Whole milliseconds: a clock may not advance by a fraction of one.
     return Math.ceil(Math.max(ms, delayShare * this.#keptMs));
   }
 

@@ -84,7 +84,7 @@ export class IndexAccess {
     try {
       const { keyGeneration } = await this.#log.newest();
       const outcome = await this.#store(keyGeneration, add, { isLast: true });
-      // What others proposed and do not complete is out of force once there are newer keys.
+      // An incomplete proposal of another writer is out of force once there are newer keys.
       if (outcome === "overtaken") await this.#drawKeys(add);
       else await this.#record.deleteOlder(keyGeneration);
     } finally {
@@ -136,7 +136,7 @@ export class IndexAccess {
     return outcome;
   }
 
-  /** Does what is left of a change of keys that was interrupted after its commit. */
+  /** Completes a change of keys that was interrupted after its commit. */
   async completeChange(): Promise<void> {
     // If others proposed keys and do not complete that, newer keys end it.
     if ((await this.settle()) === "overtaken") await this.#drawKeys((owner) => owner);
@@ -220,7 +220,7 @@ export class IndexAccess {
   }
 }
 
-/** The oldest generation that a manifest and what it names are sealed under. */
+/** The oldest generation that a manifest and its objects are sealed under. */
 function oldestNamed(manifest: Manifest): number {
   const refs = objectRefs(manifest);
   return refs.reduce((least, ref) => Math.min(least, generationOfRef(ref)), manifest.keyGeneration);

@@ -1,5 +1,5 @@
 /**
- * The index record: what turns a name and a key into an open index. docs/internals/format.md §3.
+ * The index record, by which a name and a key open an index. docs/internals/format.md §3.
  *
  * In clear: the index's random id, the key-derivation salt and, for each wrap, its key check, with a checksum that distinguishes
  * accidental damage from a wrong key. Sealed under the key of each wrap: its keyset.
@@ -81,7 +81,7 @@ const settledAt = generationAt + lengthBytes;
 const countAt = settledAt + lengthBytes;
 const entriesAt = countAt + lengthBytes;
 
-/** A new index's record, to be stored under `name`, and the index itself, open. Throws what a key provider throws. */
+/** A new index's record, to be stored under `name`, and the index itself, open. Throws errors of the key provider. */
 export async function createRecord(
   source: KeySource,
   name: string,
@@ -103,7 +103,7 @@ export async function createRecord(
 }
 
 /**
- * Throws `corrupt` if the record is damaged, `wrong_index_key` if the key is of no wrap, what a key provider throws, and the reason of the
+ * Throws `corrupt` if the record is damaged, `wrong_index_key` if the key is of no wrap, errors of the key provider, and the reason of the
  * signal, which ends the search for the provider's wrap.
  */
 export async function openRecord(
@@ -171,7 +171,7 @@ export function indexIdOf(indexName: string, bytes: Uint8Array): Uint8Array {
   return checkedBody(indexName, bytes).slice(magic.length, saltAt);
 }
 
-/** What is known of a record without a key. Throws `corrupt`. */
+/** The public part of a record, which needs no key. Throws `corrupt`. */
 export function listed(record: StoredRecord): ListedRecord {
   const body = checkedBody(record.indexName, record.bytes);
   return {

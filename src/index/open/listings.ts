@@ -1,5 +1,5 @@
 /**
- * What listings of a client need of storage, whichever of its objects of an index they were begun with: the states that loops show, and
+ * The stored states that listings of a client need, whichever of its objects of an index they were begun with: the states that loops show, and
  * those that cursors name. A loop ends; of a cursor nobody knows whether it will be used.
  */
 

@@ -2,20 +2,20 @@
  * Which segments are merged next: size-tiered, as in log-structured merge trees (O'Neil et al., 1996). Segments that were
  * committed together, a run, are merged together. Once eight neighbouring runs are of one tier, they and the smaller ones
  * between them become one run. So a row is rewritten about once per tier above the lowest, and the number of runs grows with
- * the logarithm of what is written. Writes merge small runs; large ones are merged in the background, see compact.ts.
+ * the logarithm of the bytes written. Writes merge small runs; large ones are merged in the background, see compact.ts.
  */
 
 import { byNamespace, type SegmentRef } from "../../state/commit/manifest.js";
 
 /** Runs of one tier that become one. */
 export const fanIn = 8;
-/** What one write may merge: it waits for that. */
+/** Rows that one write may merge: it waits for that. */
 export const mergedBytesMax = 32 * 1024 * 1024;
 export const mergedEntriesMax = 2 ** 16;
 /** The largest of tier 0. Each tier is `fanIn` times as large as the one below. */
 const tierBytes = 256 * 1024;
 const tierEntries = 512;
-/** The highest tier of which `fanIn` runs are within what one write may merge: to merge fewer at a time would rewrite rows more often. */
+/** The highest tier of which one write may merge `fanIn` runs: to merge fewer at a time would rewrite rows more often. */
 const tierMax = 1;
 
 interface Run {
@@ -27,7 +27,7 @@ interface Run {
 }
 
 /**
- * Neighbouring segments to merge, oldest first, at most what one write may merge; none unless `count` runs of one tier are
+ * Neighbouring segments to merge, oldest first, at most as much as one write may merge; none unless `count` runs of one tier are
  * neighbours but for smaller ones, or the smaller ones have become too many.
  */
 export function dueSegments(segments: readonly SegmentRef[], count: number): readonly SegmentRef[] {
@@ -40,7 +40,7 @@ export function dueLargeSegments(segments: readonly SegmentRef[], count: number)
   const runs = runsOf(segments);
   const highest = runs.reduce((most, { tier }) => Math.max(most, tier), 0);
   const due = dueRuns(runs, { lowest: tierMax + 1, highest }, count);
-  // What was written after the last large run is left to writes.
+  // Rows written after the last large run are left to writes.
   const end = due.findLastIndex(({ tier }) => tier > tierMax) + 1;
   return due.slice(0, end).flatMap((run) => run.segments);
 }

@@ -1,4 +1,4 @@
-/** What of an open index is kept open per namespace that is searched by itself: snapshots of its segments alone. */
+/** Scopes of an open index: per namespace that is searched by itself, snapshots of its segments alone. */
 
 import type { Clock } from "../../state/commit/clock.js";
 import { type Manifest, namedObjects } from "../../state/commit/manifest.js";
@@ -12,7 +12,7 @@ import { Searcher } from "../../query/searcher.js";
 import { Snapshots } from "../../query/snapshot/snapshots.js";
 import { own } from "../../checks/value-kinds.js";
 
-/** What searches and reads work on. */
+/** The parts that searches and reads use. */
 export interface SearchTarget {
   readonly snapshots: Snapshots;
   readonly searcher: Searcher;
@@ -23,7 +23,7 @@ interface Scope {
   readonly target: SearchTarget;
 }
 
-/** What all scopes of an index share. */
+/** The parts that all scopes of an index share. */
 export interface ScopeResources {
   readonly log: ManifestLog;
   readonly objects: OpenObjects;
@@ -40,7 +40,7 @@ export interface ScopeResources {
 const scopesMax = 4096;
 
 export class NamespaceScopes {
-  /** All namespaces, and what is in none. */
+  /** All namespaces, and the items in none. */
   readonly whole: SearchTarget;
   readonly #whole: Scope;
   readonly #resources: ScopeResources;
@@ -63,7 +63,7 @@ export class NamespaceScopes {
     return scope.target;
   }
 
-  /** Of those that no call reads: what a call reads must not be deleted meanwhile. */
+  /** Of those that no call reads: objects that a call reads must not be deleted meanwhile. */
   #closeOldest(): void {
     for (const [name, { open }] of this.#scopes) {
       if (open.namesInUse().size > 0) continue;
@@ -73,7 +73,7 @@ export class NamespaceScopes {
     }
   }
 
-  /** Lets go of what a newer manifest does not name, also where nothing has been read since: it may have been erased. */
+  /** Closes objects that a newer manifest does not name, also if nothing has been read since: they may have been erased. */
   refresh(manifest: Manifest): void {
     if (manifest.version <= this.#newestVersion) return;
     this.#newestVersion = manifest.version;

@@ -17,7 +17,7 @@ import { run } from "../../engine/threads/run.js";
 import type { OpenedRecord } from "./index-record.js";
 import { own } from "../../checks/value-kinds.js";
 
-/** What a segment belongs to. */
+/** The owner of a segment. */
 export interface SegmentPlace {
   /** Of the model by whose lists its rows are grouped; undefined: they are not grouped. */
   readonly modelName?: string | undefined;

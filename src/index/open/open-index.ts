@@ -1,4 +1,4 @@
-/** One index, open in this process: what its verbs work on. */
+/** One index, open in this process: the parts that its verbs use. */
 
 import { type Anchor, encodeAnchor } from "../../state/commit/anchor.js";
 import { AnchoredHistory, AnchorStore } from "../../state/commit/anchored-history.js";
@@ -86,7 +86,7 @@ export function foldersOf({ indexStore, configStore }: IndexFolders, indexName: 
   };
 }
 
-/** What the indexes of a client share. */
+/** The parts that all indexes of a client share. */
 export interface ClientResources extends Retention {
   readonly cache: BlockCache;
   readonly listings: Listings;
@@ -182,7 +182,7 @@ export function openIndex(
   return index;
 }
 
-/** The index as far as one namespace goes, or all of it. What is stored by the result belongs to the namespace. */
+/** The index as far as one namespace goes, or all of it. Rows stored by the result belong to the namespace. */
 export function within(index: OpenIndex, namespace: string | undefined): OpenIndex {
   return namespace === undefined ? index : { ...index, ...index.scopes.of(namespace), namespace };
 }

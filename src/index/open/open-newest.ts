@@ -1,5 +1,5 @@
 /**
- * Opens the newest state of an index by what was listed below its name while its record was read. Of a small index, the objects are
+ * Opens the newest state of an index by the objects listed below its name while its record was read. Of a small index, the objects are
  * read at the same time as the manifest that names them.
  */
 
@@ -49,7 +49,7 @@ export async function openListed(index: OpenIndex, { manifests, objects }: Liste
     const manifest = await log.newestListed(manifests);
     const needed = objectRefs(manifest);
     const isPlain = manifest.segments.every(({ namespace }) => namespace === undefined);
-    // The first call that reads them reports what is wrong with them.
+    // The first call that reads them reports their faults.
     if (isPlain && needed.length > 0 && (await early.hasAll(needed)))
       await snapshots.prepare(manifest).catch(() => undefined);
     return manifest;

@@ -86,7 +86,7 @@ export type ChangeKeyset = (
   generation: number,
 ) => OwnerKeyset<IndexDefinition> | null;
 
-/** What storing a record came to. */
+/** The outcome of storing a record. */
 export type RecordOutcome =
   | { readonly generation: number }
   /** `change` declined. */
@@ -127,7 +127,7 @@ export class RecordAccess {
     this.#wrapKeys = wrapKeys;
   }
 
-  /** What `work` returns of the owner's keyset, which is zeroed afterwards. Throws `forbidden` unless it is the owner's. */
+  /** Calls `work` with the owner's keyset, which is zeroed afterwards, and returns its result. Throws `forbidden` unless it is the owner's. */
   async read<T>(generation: number, work: (owner: OwnerKeyset<IndexDefinition>) => T): Promise<T> {
     const record = await this.#inForce(generation);
     return useKeyset(this.#wrapKeys, record, (keyset) => work(checkOwners(keyset, this.indexName)));

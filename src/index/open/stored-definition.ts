@@ -1,4 +1,4 @@
-/** What an index is, as its keysets say. docs/internals/format.md §3. */
+/** The definition of an index, as its keysets store it. docs/internals/format.md §3. */
 
 import type { ModelIdentity } from "../../embedding/index-embedder.js";
 import {
@@ -38,7 +38,7 @@ import {
   type TextField,
 } from "../../text/text-options.js";
 
-/** What an index is, fixed at its creation; the dimension may be left to the first vector. */
+/** The definition of an index, fixed at its creation; the dimension may be left to the first vector. */
 export interface IndexDefinition {
   readonly config: IndexConfig;
   readonly model?: ModelIdentity;

@@ -3,7 +3,7 @@
  * process. If one is exceeded, the least recently used are evicted. Code blocks lie in kernel memory and are scanned there; pages of records,
  * contents and ids lie in the heap.
  *
- * Pinned values are in use and are never evicted, so a limit can be exceeded by what queries hold at the moment.
+ * Pinned values are in use and are never evicted, so the values that queries hold at the moment can exceed a limit.
  */
 
 import { forEachYielding } from "../../async/event-loop.js";
@@ -20,7 +20,7 @@ export class BlockCache implements LimitedCache {
   #misses = 0;
   #isEvicting = false;
 
-  /** `bytesMax`: at most what all caches may hold together. */
+  /** `bytesMax`: at most the limit of all caches together. */
   constructor(bytesMax: number, shared = processLimit) {
     this.bytesMax = Math.min(bytesMax, shared.bytesMax);
     this.#shared = shared;
@@ -90,7 +90,7 @@ export class BlockCache implements LimitedCache {
     for (const group of this.#groups) group.close();
   }
 
-  /** Evicts what is not pinned, and clears what of it is in the heap. */
+  /** Evicts unpinned values, and clears those in the heap. */
   async clear(): Promise<void> {
     const idle = this.#idle();
     await forEachYielding(idle.length, (i) => {
@@ -131,11 +131,11 @@ export class BlockCache implements LimitedCache {
 interface LimitedCache {
   /** Memory that cached values and their owners hold, in bytes. */
   readonly bytes: number;
-  /** Evicts what is not pinned, the least recently used first, until no more than so many bytes are left. */
+  /** Evicts unpinned values, the least recently used first, until at most `bytesMax` bytes are left. */
   shrinkTo(bytesMax: number): void;
 }
 
-/** What eviction leaves, as a share of a limit: otherwise every load would evict again. */
+/** The share of a limit that eviction leaves: otherwise every load would evict again. */
 const keptShare = 0.9;
 
 export class SharedLimit {
@@ -167,7 +167,7 @@ export class SharedLimit {
     return this.#bytes + bytes <= this.bytesMax;
   }
 
-  /** Evicts from the largest caches what is beyond the limit, as far as it is not in use. */
+  /** Evicts unused values from the largest caches until the limit holds. */
   settle(): void {
     // Evicting can release further values and re-enter `settle()`.
     if (this.#bytes <= this.bytesMax || this.#isSettling) return;

@@ -4,7 +4,7 @@
 export interface CachedValue {
   /** Memory held, in bytes. */
   readonly bytes: number;
-  /** What was decrypted to make it, if that is kept in the heap: cleared when the client is closed. */
+  /** The decrypted bytes that it was made from, if they are in the heap: cleared when the client is closed. */
   readonly plaintext?: Uint8Array;
   /** Gives memory outside the heap back. */
   free?(): void;
@@ -26,7 +26,7 @@ export function namedKey<T extends CachedValue>(name: string): CacheKey<T> {
   return name as CacheKey<T>;
 }
 
-/** What a group reports to the cache that it is a part of. */
+/** Reports of a group to its cache. */
 export interface CacheAccount {
   /** The number of the latest use. */
   readonly now: number;
@@ -116,7 +116,7 @@ export class CacheGroup {
           await this.#load<T, K>(unread, read, signal);
           pinned.push(...unread);
         } else {
-          // Another call reads them; it may be stopped, or what it caches may have been evicted by then, hence the loop.
+          // Another call reads them; it may be stopped, or the value may have been evicted by then, hence the loop.
           await Promise.all(missing.map((key) => settled(this.#loading.get(key))));
         }
         const opened = this.#pinAll<T>(keys);

@@ -6,7 +6,7 @@ import type { CacheGroup } from "./cache-group.js";
 /** Kernels keep epochs as uint32. */
 const epochMax = 2 ** 32 - 1;
 
-/** A group, and what keeps it open: reachable only while both the index and the owner are. */
+/** A group, and the object that keeps it open: reachable only while both the index and the owner are. */
 interface OwnedGroup {
   readonly group: CacheGroup;
   readonly holder: object;

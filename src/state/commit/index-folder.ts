@@ -1,5 +1,5 @@
 /**
- * Where the objects of an index lie. They are named `index/<id>/…`, in manifests and in what seals them, whatever the index
+ * Where the objects of an index lie. They are named `index/<id>/…`, in manifests and in their authenticated data, whatever the index
  * is called; their keys are `index/<index name>/<id>/…`, so that a process that knows no more than the name can list them while
  * it reads the record, which has the id.
  */
@@ -14,7 +14,7 @@ import { folderPrefix, indexesPrefix } from "./object-names.js";
 /** More than any part of an object, and as much as a driver has to read. */
 const rangeBytesMax = 2 ** 30;
 
-/** What `store` has of the indexes that have had this name: takes and gives names of objects in place of keys. */
+/** The part of `store` for the indexes that have had this name. Its keys are names of objects. */
 export function openFolder(store: BlobStore, indexName: string): BlobStore {
   const folder = folderPrefix(indexName);
   const keyOf = (name: string) => folder + name.slice(indexesPrefix.length);
@@ -37,7 +37,7 @@ export function openFolder(store: BlobStore, indexName: string): BlobStore {
   return withAbsenceCheckOf(inFolder, store, keyOf);
 }
 
-/** Lengths come from what is stored, which the holder of a key may have made up. */
+/** Lengths come from stored bytes, which the holder of a key may have made up. */
 function isPart({ offset, length }: ByteRange): boolean {
   const areNumbers = Number.isSafeInteger(offset) && Number.isSafeInteger(length);
   return areNumbers && offset >= 0 && length >= 0 && length <= rangeBytesMax;

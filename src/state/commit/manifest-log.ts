@@ -97,7 +97,7 @@ export class ManifestLog {
     return this.#reader.known?.sealed.manifest.version ?? 1;
   }
 
-  /** The known manifest; asks storage only if there is none. For what is checked again when it is committed. */
+  /** The known manifest; asks storage only if there is none. For values that the commit checks again. */
   async knownOrNewest(): Promise<Manifest> {
     return this.#live(this.#reader.known ?? (await this.#reader.newest()));
   }
@@ -142,7 +142,7 @@ export class ManifestLog {
 
   /**
    * Applies a change to the newest manifest and returns the result, or null if the change declined. If another writer
-   * commits first, the change is applied again, to what that writer left. If this rejects with `storage_unavailable`, the
+   * commits first, the change is applied again, to that writer's state. If this rejects with `storage_unavailable`, the
    * change may or may not have been made. `holder`: of the reservation that the change was promised, see `reserveNextCommit`.
    */
   commit(change: Change, holder?: string): Promise<Manifest | null> {
@@ -153,7 +153,7 @@ export class ManifestLog {
   }
 
   /**
-   * Claims the next commit for a change that has to read what others commit first, and that would keep losing the
+   * Claims the next commit for a change that has to read the others' commits first, and that would keep losing the
    * race to faster ones. Others wait for it for `ms` at most. Returns the holder to commit it with.
    */
   async reserveNextCommit(ms: number): Promise<string> {
@@ -178,14 +178,14 @@ export class ManifestLog {
     this.#committing = false;
   }
 
-  /** Commits, or rejects, what waits. Returns false if another writer was first: then the changes keep waiting. */
+  /** Commits, or rejects, the waiting changes. Returns false if another writer was first: then the changes keep waiting. */
   async #commitGroup(isOptimistic: boolean): Promise<boolean> {
     let base: SeenManifest;
     let latest: Manifest;
     try {
       const { known } = this.#reader;
       const isRecent = known !== undefined && elapsedMs(this.#clock, known.at) < optimisticMs;
-      // Next to another writer, what is known is behind: a create that loses takes longer than a look.
+      // Beside another writer, the known manifest is behind: a create that loses takes longer than a look.
       const isEnough = isOptimistic && isRecent && !this.#isContended;
       const seen = isEnough ? known : await this.#reader.newest();
       this.#isContended = known !== undefined && seen.sealed.manifest.version > known.sealed.manifest.version;
@@ -258,7 +258,7 @@ export class ManifestLog {
     const { version } = next.manifest;
     const created = await createConfirmed(this.store, manifestName(this.#index.indexId, version), next.bytes);
     if (this.#reader.isFresh(base) || (await this.#reader.isStillStored(base.sealed))) return created;
-    // What it follows is gone, so its place may have been free only because it was deleted. The manifest after it decides: if
+    // Its predecessor is gone, so its place may have been free only because it was deleted. The manifest after it decides: if
     // this one was not part of the sequence, that one does not name it; and if it was, it is not gone before that one.
     const after = await this.#reader.read(version + 1);
     if (after !== null) return after.manifest.previous === next.digest;
@@ -306,7 +306,7 @@ interface CommitGroup {
 
 /**
  * Applies changes to a manifest, one after the other: first the one that reserved this commit. A change that declines, or throws,
- * settles only if what it saw is stored: the other changes of the group may yet fail.
+ * settles only if the state it saw is stored: the other changes of the group may yet fail.
  */
 export function applyChanges(latest: Manifest, waiting: readonly Pending[]): CommitGroup {
   const { reservation, ...rest } = latest;

@@ -49,7 +49,7 @@ export class ManifestReader {
   /** The name that `#nameAfter` gave last: every query needs it. */
   #next = { version: 0, name: "" };
 
-  /** `history`: what storage shows must descend from its anchors. */
+  /** `history`: the manifests in storage must descend from its anchors. */
   constructor(store: BlobStore, index: IndexIdentity, clock: Clock, history?: AnchoredHistory) {
     this.#store = store;
     this.#isAbsent = absenceCheckOf(store);
@@ -110,7 +110,7 @@ export class ManifestReader {
           sealed = next;
           continue;
         }
-        // What was read first names its successor for ever, however long ago that was. Later ones may have been left by a suspended writer.
+        // The manifest that was read first names its successor for ever, however long ago that was. Later ones may have been left by a suspended writer.
         if (next !== null && sealed === base.sealed) throw this.#replaced();
         if (!this.isFresh(base) && !(await this.isStillStored(base.sealed))) return this.locate(base, true);
         if (next !== null) throw this.#replaced();
@@ -150,7 +150,7 @@ export class ManifestReader {
     return (await this.read(manifest.version))?.digest === digest;
   }
 
-  /** The first of the list, which is the newest. It cannot be older than what was the newest before. `isGone`: that is not stored any more. */
+  /** The first of the list, which is the newest. It cannot be older than the one that was the newest before. `isGone`: that is not stored any more. */
   async locate(before?: SeenManifest, isGone = false): Promise<SeenManifest> {
     for (let attempt = 1; attempt <= locateAttemptsMax; attempt++) {
       const at = instant(this.#clock);

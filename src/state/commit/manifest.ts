@@ -147,7 +147,7 @@ export function nextSequence({ segments }: Manifest): number {
 
 /**
  * Whether these objects may still be committed; otherwise they have to be stored again, under new names, and under the keys in
- * force: what is committed after access was revoked must not be sealed under a key from before.
+ * force: commits after a revocation must not be sealed under a key from before.
  */
 export function areCommittable(
   latest: Manifest,

@@ -24,7 +24,7 @@ import { isNumbered, namespaceName, namespacePrefix, namespacesPrefix, numberOf 
 
 /** A namespace under one of its secrets. */
 export interface Namespace {
-  /** As manifests name it: handle, erasures and check, see `idOf`. What is written after the namespace was erased has another id. */
+  /** As manifests name it: handle, erasures and check, see `idOf`. Items written after an erasure have another id. */
   readonly id: string;
   readonly name: string;
   /** Under which its secret is stored. */

@@ -7,12 +7,12 @@
  * Next to the manifests, of each namespace: `index/<id>/namespace/<handle>/<erasures>`. In the configuration and the index
  * location: `orphans/<index name>/<id>/<time>`.
  *
- * What is named `index/<id>/…` lies below `index/<index name>/<id>/`: see index-folder.ts.
+ * An object named `index/<id>/…` lies below `index/<index name>/<id>/`: see index-folder.ts.
  *
  * Versions and numbers count down, so that the newest is the first of a list.
  *
- * An object is born at the newest version that its writer knew. This distinguishes, without a clock, what a crashed writer left
- * from what is still being written: see retention.ts.
+ * An object is born at the newest version that its writer knew. This distinguishes, without a clock, the leftovers of a crashed writer
+ * from objects that are still being written: see retention.ts.
  */
 
 import { randomBytes } from "node:crypto";

@@ -1,8 +1,8 @@
 /**
  * Retention watermarks: the manifests themselves keep time, so that old manifests, and objects that no writer will commit any
  * more, are known by their numbers. Every commit carries the watermarks on; once a grace period has passed, `next` becomes
- * the floor and the commit's own version the new `next`. So what is below a floor is at least one grace period old, and
- * what is older than two is below it, as long as commits happen.
+ * the floor and the commit's own version the new `next`. So an object below a floor is at least one grace period old, and
+ * an object older than two is below it, as long as commits happen.
  */
 
 import { type Check, integer, Misfit, real, record, timeMax } from "../../checks/stored-json.js";

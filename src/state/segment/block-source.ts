@@ -23,7 +23,7 @@ export interface SegmentLocation {
 }
 
 /**
- * How much of a segment's end is read when it is opened: the footer and what lies before it, which is all of a short
+ * How much of a segment's end is read when it is opened: the footer and the bytes before it, which are all of a short
  * segment, and of others ids and columns as far as they fit. A second request would take longer than the bytes. Where not even the id
  * table fits, the footer is enough.
  */

@@ -10,7 +10,7 @@ import { misfit } from "./footer-texts.js";
 /** Of any such block: sealed length, first row, rows. */
 export const rowWords = 3;
 
-/** What more a block has, from the words that describe it. */
+/** Further fields of a block, from the words that describe it. */
 export interface BlockWords<B extends RowBlock> {
   /** Words per block, `rowWords` of them of any block. */
   readonly count: number;
@@ -93,11 +93,11 @@ export class BlockTable<B extends RowBlock> implements Iterable<B> {
   }
 }
 
-// What a footer says of a section that may have tens of thousands of blocks: codes, records, contents. A process reads it before its
+// The entries of a section that may have tens of thousands of blocks: codes, records, contents. A process reads it before its
 // first query, so an entry has few bytes. First rows are sums. A sealed length is stored once for as many rows: all blocks of codes
 // with as many rows are equally long. docs/internals/format.md §4.
 
-/** `addOwn` adds what else a block has. */
+/** `addOwn` adds the further fields of a block. */
 export function writeEntries<D extends Pick<RowBlock, "length" | "rows">>(
   entries: ByteWriter,
   blocks: readonly D[],

@@ -1,5 +1,5 @@
 /**
- * The code blocks of a segment. What is sealed for one list is cut into blocks that are small, so that a query with a filter reads little
+ * The code blocks of a segment. The sealed codes of one list are cut into blocks that are small, so that a query with a filter reads little
  * besides the rows that match; scanning takes less time in larger ones. So sealed blocks of one list that follow one another are one
  * block, up to as many bytes.
  */

@@ -1,4 +1,4 @@
-/** Turns the metadata of rows into columns, group by group: what a filter can be answered from without the records. */
+/** Turns the metadata of rows into columns, group by group, from which a filter is answered without the records. */
 
 import {
   arraySet,

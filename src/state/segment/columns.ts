@@ -3,7 +3,7 @@
  *
  * "Reach" is a filter's word (see filter-match.ts): a path enters objects, and the objects of an array; of an array at its
  * end it reaches each element and the whole. A column holds the scalars that are reached and says of which rows arrays
- * or objects are reached too; what a missing field means, and positions of arrays, are left to the evaluation of a filter.
+ * or objects are reached too; a missing field, and positions of arrays, are the business of the evaluation of a filter.
  */
 
 import { SealdexError } from "../../errors.js";

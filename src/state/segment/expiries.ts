@@ -1,4 +1,4 @@
-/** When rows of a segment expire, in the order of time: what has expired is found without the records. docs/internals/format.md §4. */
+/** When rows of a segment expire, in the order of time: expired items are found without the records. docs/internals/format.md §4. */
 
 import type { Work } from "../../engine/work.js";
 import { expectStored, timeMax } from "../../checks/stored-json.js";

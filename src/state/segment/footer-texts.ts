@@ -48,7 +48,7 @@ export interface Texts {
 const length = integer(tagBytes, 2 ** 32 - 1);
 const row = integer(0, 2 ** 32 - 1);
 
-/** What a footer with so many blocks of columns and of sorted ids says. */
+/** Term statistics of a footer with these numbers of blocks of columns and of sorted ids. */
 export function decodeTexts(tail: Uint8Array, columns: number, sorted: number): Texts {
   const shape = record<Texts>({
     paths: listOf(listOf(either(oneOf(null), textUpTo())), columns, columns),

@@ -1,5 +1,5 @@
 /**
- * A segment's footer: where each of its sealed blocks lies and what it holds. docs/internals/format.md §4.
+ * A segment's footer: the place and content of each of its sealed blocks. docs/internals/format.md §4.
  *
  * Blocks follow one another in the object: codes, second lists, records, contents, lengths, postings, dictionary, sorted ids, columns,
  * expiries, id table, footer. Offsets and block numbers are therefore sums and not stored.

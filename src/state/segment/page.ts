@@ -4,7 +4,7 @@ import { SealdexError } from "../../errors.js";
 import { expectStored } from "../../checks/stored-json.js";
 import type { CachedValue } from "../cache/cache-group.js";
 
-/** What the entries of a page are. */
+/** The kind of a page's entries. */
 export interface PageEntries {
   /** For messages. */
   readonly name: string;

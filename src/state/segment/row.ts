@@ -1,5 +1,5 @@
 /**
- * Rows: what a segment keeps of an item besides its vector. docs/internals/format.md §4.
+ * Rows: the parts of an item that a segment keeps besides its vector. docs/internals/format.md §4.
  *
  * A record holds id and metadata together, since every result needs the id and most need the metadata;
  * contents are kept apart, so that a filter does not read texts.

@@ -8,7 +8,7 @@ export class SealedParts {
   /** The object as far as it was expected to be long; the first `#length` bytes are written. */
   readonly #bytes: Uint8Array;
   #length = 0;
-  /** What follows, if it is longer. */
+  /** The rest, if it is longer. */
   readonly #rest: Uint8Array[] = [];
   #bytesSincePause = 0;
 

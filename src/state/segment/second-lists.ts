@@ -10,10 +10,10 @@ import type { Encoding, Grouped, RowSource } from "./row-source.js";
 /** Rows whose second lists share a block. */
 const rowsTogether = 65_536;
 
-/** What is held for rows that are compared with other lists in parallel, in bytes. */
+/** Bytes held for rows that are compared with other lists in parallel. */
 const bytesTogether = 8 * 1024 * 1024;
 
-/** What choosing second lists for rows of one list takes per list that there is, in bytes; and in time, as much as so many bytes. */
+/** Bytes that choosing second lists for rows of one list takes per list, which is also its cost in time. */
 const listBytes = 32;
 
 /** Rows of one list, by their places in the segment: `start` to `end`, exclusive. */

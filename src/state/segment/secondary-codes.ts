@@ -1,5 +1,5 @@
 /**
- * Codes of a segment's rows in their second lists (see engine/second-lists.ts): what a warm search needs to find rows there. Stored are the
+ * Codes of a segment's rows in their second lists (see engine/second-lists.ts): by which a warm search finds rows there. Stored are the
  * second lists alone; the codes are computed in memory, of the vectors in the blocks of the first lists.
  */
 
@@ -18,7 +18,7 @@ function groupBytes(n: number, dimension: number): number {
   return spilledGroupLayout.bytes + spilledRowBytes * n + rabitqBytes(n, dimension);
 }
 
-/** About what the codes of n rows take in memory, in bytes. */
+/** About the bytes of memory that the codes of n rows take. */
 export function spilledBytes(n: number, nLists: number, dimension: number): number {
   return nLists * (4 + groupBytes(Math.ceil(n / nLists), dimension));
 }

@@ -91,7 +91,7 @@ export class SegmentReader {
     return this.cache.peek(block);
   }
 
-  /** What to open for some rows of a code block: itself if it is open already, or its sealed blocks that have such rows. */
+  /** The blocks to open for some rows of a code block: itself if it is open already, or its sealed blocks that have such rows. */
   neededOf(block: CodeBlock, hasRows: (sealed: CodeBlock) => boolean): readonly CodeBlock[] {
     if (block.sealed === 1 || this.openedCodes(block) !== undefined) return [block];
     const needed = this.footer.codes.sealedOf(block).filter(hasRows);

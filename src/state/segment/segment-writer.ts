@@ -33,7 +33,7 @@ export interface Batch {
   readonly grouped?: Grouped;
 }
 
-/** The bytes of a segment, and what a reader must know before it reads them. */
+/** The bytes of a segment, and their description in a manifest. */
 export interface SealedSegment {
   readonly bytes: Uint8Array;
   readonly rows: number;
@@ -50,7 +50,7 @@ const recordPageBytes = 16 * 1024;
 /** Of others. Contents are most of the bytes of texts, and each page takes time to seal. */
 const pageBytes = 64 * 1024;
 const idBlockEntries = 4096;
-/** Of a row or a tombstone, apart from what it consists of: fingerprints in three places, lengths, positions. */
+/** Of a row or a tombstone, besides its content: fingerprints in three places, lengths, positions. */
 const entryBytes = 80;
 /** Vectors whose blocks are encoded in parallel, in bytes. */
 const rowsEncodedBytes = 2 * 1024 * 1024;

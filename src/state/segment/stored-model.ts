@@ -10,7 +10,7 @@ import { rowsOfPiece, type Work } from "../../engine/work.js";
 import { SealdexError } from "../../errors.js";
 
 /**
- * What follows the centroids: nothing, a quantizer whose reference centroids are the centroids, one with reference centroids of its own, or
+ * The part behind the centroids: nothing, a quantizer whose reference centroids are the centroids, one with reference centroids of its own, or
  * the recall curves of rows in two lists.
  */
 const kinds = { plain: 1, coded: 2, regrouped: 3, spilled: 4 } as const;
@@ -189,7 +189,7 @@ export function* encodeCentroids(centroids: Float32Array, dimension: number): Wo
   return parts;
 }
 
-/** What `encodeCentroids` encoded: n centroids. `take` returns the next bytes, so many, or throws. */
+/** Decodes n centroids of `encodeCentroids`. `take(n)` returns the next n bytes, or throws. */
 function decodeCentroids(take: (length: number) => Uint8Array, n: number, dimension: number): Float32Array {
   const numbers = Uint32Array.from(take(n));
   if (numbers.some((number) => number >= precisions.length)) {

@@ -1,4 +1,4 @@
-/** A page of the dictionary of terms, opened: `term-dictionary.ts` says what it has. */
+/** A page of the dictionary of terms, opened: `term-dictionary.ts` describes its content. */
 
 import { blockRowsMax, type PostingList } from "../../../text/postings.js";
 import { SealdexError } from "../../../errors.js";
