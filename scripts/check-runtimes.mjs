@@ -16,7 +16,7 @@ const runtimes = {
   deno: ["deno", "run", "--allow-all"],
 };
 const suites = [
-  "test/index/embedded.test.ts",
+  "test/behavior/embedded.test.ts",
   "test/storage/local.slow.test.ts",
   "test/threads",
   "test/langchain/standard.slow.test.ts",

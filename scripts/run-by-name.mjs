@@ -75,7 +75,7 @@ const lists = {
     ),
     fuzz: long(
       "random filters, calls, requests and damaged indexes, in a heap of 512 MiB",
-      ["fuzz"],
+      ["random"],
       {
         NODE_OPTIONS: "--max-old-space-size=512",
         SEALDEX_FUZZ_FILTERS: 1_000_000,
@@ -85,25 +85,29 @@ const lists = {
       },
       { args: endless },
     ),
-    tamper: long("attacks on what is stored", ["tamper"], {
-      SEALDEX_TAMPER: 125_000,
-      SEALDEX_BLOCKS: 10_000,
-      SEALDEX_CLASSIFIED: 10_000,
-    }),
+    tamper: long(
+      "attacks on what is stored",
+      ["security/attacker", "security/blocks", "security/classified"],
+      {
+        SEALDEX_TAMPER: 125_000,
+        SEALDEX_BLOCKS: 10_000,
+        SEALDEX_CLASSIFIED: 10_000,
+      },
+    ),
     keys: long("schedules of wraps, rotations and erasures", ["keys/schedules"], {
       SEALDEX_SCHEDULES: 10_000,
     }),
-    namespaces: long("storage calls among 1,000 namespaces", ["index/namespace-erasure"], {
+    namespaces: long("storage calls among 1,000 namespaces", ["behavior/namespace-erasure"], {
       SEALDEX_NAMESPACES: 1000,
     }),
     histories: long(
       "random histories of an index beside a plain model",
-      ["index/model-based", "index/second-lists"],
+      ["behavior/model-based", "behavior/second-lists"],
       { SEALDEX_HISTORIES: 60, SEALDEX_SECOND_LISTS: 20 },
     ),
     replacing: long(
       "documents that are replaced while others read",
-      ["operations/replacing"],
+      ["behavior/replacing"],
       { SEALDEX_SCHEDULES: 10_000 },
       { args: endless },
     ),

@@ -4,7 +4,7 @@ export default {
   testRunner: "vitest",
   vitest: { configFile: "test/config/vitest.config.ts", related: false },
   plugins: ["@stryker-mutator/vitest-runner"],
-  mutate: [`src/${process.env.SEALDEX_MUTATE}/**/*.ts`],
+  mutate: [`src/{,state/}${process.env.SEALDEX_MUTATE}/**/*.ts`],
   // It would rewrite paths in this file with an interface that TypeScript 7 no longer has; ours need no rewriting.
   tsconfigFile: "none",
   // Vitest does not check types, so there is nothing to switch off in the copies.

@@ -75,9 +75,9 @@ const all: Test = {
   reporters: [new ClosingReporter()],
 };
 
-/** Suites of src/crypto/ and src/commit/ that work on the sources, in their own process, and are short. */
+/** Suites of src/crypto/ and src/state/commit/ that work on the sources, in their own process, and are short. */
 const unitSuites = {
-  crypto: ["test/crypto/*.test.ts"],
+  crypto: ["test/security/{padding,sealed-object,vectors,wycheproof.slow}.test.ts"],
   commit: [
     "test/protocol/{anchor-store,anchored-commits,anchored-history,index-folder,late-commits,namespace-secrets,reservations}.test.ts",
     "test/protocol/manifest{,-borders,-log,-reader}.test.ts",
@@ -97,7 +97,7 @@ const coverage: Test = {
     enabled: true,
     reportOnFailure: true,
     provider: "v8",
-    include: ["src/crypto/**", "src/commit/**"],
+    include: ["src/crypto/**", "src/state/commit/**"],
     reporter: ["text"],
     thresholds: { branches: 100 },
     reportsDirectory: "node_modules/.coverage",

@@ -11,7 +11,7 @@ import type { Embedder } from "../../src/embedding/embedder.js";
 import { SealdexError } from "../../src/errors.js";
 import { LexicalEmbeddings } from "../../src/langchain/embeddings.js";
 import { lexicalVector, lexicalVectorInPieces } from "../../src/embedding/lexical.js";
-import { turnsDuring } from "../threads/turns.js";
+import { turnsDuring } from "../engine/turns.js";
 
 function embedderByName(name: string): Embedder {
   return builtInEmbedder(name) ?? new Models().embedder(name, "embedding model");

@@ -7,7 +7,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { beforeAll, expect, test } from "vitest";
 import { createClient } from "../../src/core.js";
 import { SealdexError } from "../../src/errors.js";
-import { storeOf } from "../tamper/world.js";
+import { storeOf } from "../security/world.js";
 import { errorOf, fields, fieldTable, openStored, storedObjects } from "./fields.js";
 import { type StoredIndex, storedIndex } from "./stored-indexes.js";
 import type { StoredParts } from "./stored-parts.js";

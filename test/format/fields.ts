@@ -10,7 +10,7 @@ import { Namespaces } from "../../src/state/commit/namespaces.js";
 import { fingerprint } from "../../src/crypto/keys.js";
 import { readReceipt } from "../../src/index/namespaces.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
-import { storeOf } from "../tamper/world.js";
+import { storeOf } from "../security/world.js";
 import { storedDefinition } from "../../src/index/open/stored-definition.js";
 import { codecToRead } from "../../src/engine/scan/choose-codec.js";
 import type { Model } from "../../src/engine/model.js";

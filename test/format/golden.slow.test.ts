@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { createClient, passphraseKey } from "../../src/core.js";
-import { storeOf } from "../tamper/world.js";
+import { storeOf } from "../security/world.js";
 import { readIndex } from "./reader.js";
 
 const folder = join(dirname(fileURLToPath(import.meta.url)), "golden");

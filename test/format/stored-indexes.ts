@@ -2,8 +2,8 @@
 
 import { createClient, generateKey } from "../../src/core.js";
 import type { IndexConfigInput } from "../../src/api/client.js";
-import { createChoice } from "../fuzz/choice.js";
-import { storeOf } from "../tamper/world.js";
+import { createChoice } from "../random/choice.js";
+import { storeOf } from "../security/world.js";
 import { StoredParts } from "./stored-parts.js";
 
 export interface StoredIndex {

@@ -31,7 +31,7 @@ import { wrapKeysOf } from "../../src/index/open/index-record.js";
 import type { KeyRing } from "../../src/keys/key-ring.js";
 import { keysOfSegment } from "../../src/query/snapshot/segment-keys.js";
 import { type RawFooter, blockEntries, decodeRawFooter, encodeRawFooter } from "./raw-footer.js";
-import { storeOf } from "../tamper/world.js";
+import { storeOf } from "../security/world.js";
 
 /** What a JSON text says, to be changed. */
 // oxlint-disable-next-line typescript/no-explicit-any

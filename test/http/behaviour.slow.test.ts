@@ -1,5 +1,5 @@
 import { createClient } from "../../src/client/client.js";
-import { indexBehaviour } from "../index/behaviour.js";
+import { indexBehaviour } from "../behavior/behavior.js";
 import { startService } from "./service.js";
 
 indexBehaviour("over HTTP", async () => {

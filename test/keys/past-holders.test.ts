@@ -15,7 +15,7 @@ import { openRecord, useKeyset, wrapKeysOf } from "../../src/index/open/index-re
 import type { VectorIndex } from "../../src/api/vector-index.js";
 import { StandingClock } from "../protocol/standing-clock.js";
 import { whole } from "../ranges.js";
-import { storeOf } from "../tamper/world.js";
+import { storeOf } from "../security/world.js";
 
 const indexName = "watched";
 

@@ -2,7 +2,7 @@
 
 import { afterAll, expect, test } from "vitest";
 import { createClient, EncryptedVectorStore, generateKey, LexicalEmbeddings } from "../../src/index.js";
-import { drain } from "../index/listing.js";
+import { drain } from "../behavior/listing.js";
 
 const client = createClient({ indexLocation: { location: "memory" } });
 afterAll(() => client.close());

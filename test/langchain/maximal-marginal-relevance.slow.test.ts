@@ -8,7 +8,7 @@ import { type IndexType, metrics } from "../../src/engine/config.js";
 import { seededRandom } from "../../src/engine/random.js";
 import { clustered } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
-import { bruteForceDistance } from "../index/behaviour.js";
+import { bruteForceDistance } from "../behavior/behavior.js";
 import { startService } from "../http/service.js";
 
 const random = seededRandom(17);

@@ -11,7 +11,7 @@ import { createClient } from "../../src/core.js";
 import { storageConformance } from "../../src/storage/conformance.js";
 import { openLocation, type StorageLocation } from "../../src/storage/location.js";
 import { type GcsEmulator, startGcsEmulator } from "../gcs-emulator/emulator.js";
-import { indexBehaviour } from "../index/behaviour.js";
+import { indexBehaviour } from "../behavior/behavior.js";
 import { Peer } from "./peer.js";
 import { beginning } from "../ranges.js";
 

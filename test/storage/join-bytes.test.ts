@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { readBody } from "../../src/storage/object-store.js";
 import { joinBytes } from "../../src/async/event-loop.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
-import { turnsDuring } from "../threads/turns.js";
+import { turnsDuring } from "../engine/turns.js";
 import { whole } from "../ranges.js";
 
 const mebibyte = 2 ** 20;

@@ -10,7 +10,7 @@ import { createClient, type EmbeddedClientOptions } from "../../src/core.js";
 import { storageConformance } from "../../src/storage/conformance.js";
 import { openLocation } from "../../src/storage/location.js";
 import type { S3ServiceLocation } from "../../src/storage/storage-location.js";
-import { indexBehaviour } from "../index/behaviour.js";
+import { indexBehaviour } from "../behavior/behavior.js";
 import { s3UnderTest, withBuckets } from "../servers/bucket.js";
 import { startCeph } from "../servers/ceph.js";
 import { startProxy } from "../servers/proxy.js";

@@ -1,4 +1,4 @@
-/** Run by test/options/other-realms.slow.test.ts in a pool of Vitest that gives each test a realm of its own. */
+/** Run by test/behavior/other-realms.slow.test.ts in a pool of Vitest that gives each test a realm of its own. */
 
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
