@@ -26,8 +26,7 @@ export async function computeSpilled(
           const vectors = opened[i].codes.gather(Array.from({ length: rows }, (_, row) => row));
           const lists = seconds.subarray(firstRow, firstRow + rows);
           if (firstRow !== added || lists.length !== rows) throw misfit();
-          const block = reader.footer.codes.positionOf(number);
-          await run(spilled.add({ block, lists, vectors }, quantizer, metric));
+          await run(spilled.add({ block: number, lists, vectors }, quantizer, metric));
           added += rows;
           await yieldIfDue();
         }
