@@ -5,7 +5,6 @@
 
 export * from "./wire.js";
 export { invalid } from "./check-input.js";
-export { forLoader } from "./encrypted-index/for-loader.js";
 export { type ResultSettings, served, type ServedIndex } from "./served-index.js";
 export { unknownName } from "./option-names.js";
 export { onBehalfOf, yieldIfDue } from "./threads/yield-to-event-loop.js";

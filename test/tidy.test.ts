@@ -117,8 +117,7 @@ const table: Record<string, string> = {
     storage/retrying.ts storage/semaphore.ts storage/with-room.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts probing.ts json-text.ts option-names.ts
     generator-of.ts method-options.ts check-name-listing.ts check-order.ts selection.ts item-change.ts served-index.ts vector-index.ts calls.ts when-aborted.ts stored-json.ts errors.ts node:crypto
     node:diagnostics_channel node:os node:util`,
-  "service.ts":
-    "wire.ts encrypted-index/for-loader.ts served-index.ts check-input.ts option-names.ts threads/yield-to-event-loop.ts",
+  "service.ts": "wire.ts served-index.ts check-input.ts option-names.ts threads/yield-to-event-loop.ts",
   "wire.ts":
     "wire/ response-text.ts check-input.ts selection.ts vector-index.ts engine/config.ts filter.ts errors.ts",
   "wire/":

@@ -15,7 +15,8 @@ import { applyChanges, type Change, type Pending } from "./group-commit.js";
 import { emptyManifest, type Manifest } from "./manifest.js";
 import { type SealedManifest, sealManifest } from "./stored-manifest.js";
 import type { IndexIdentity } from "./index-identity.js";
-import { type ListedObjects, ManifestReader, type SeenManifest } from "./manifest-reader.js";
+import type { ListedObjects } from "./index-folder.js";
+import { ManifestReader, type SeenManifest } from "./manifest-reader.js";
 import { manifestName } from "./object-names.js";
 import { advanceWatermark, historyMs, uploadMs } from "./retention.js";
 

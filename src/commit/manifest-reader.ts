@@ -13,6 +13,7 @@ import { absenceCheckOf } from "../storage/absence.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import type { AnchoredHistory } from "./anchored-history.js";
 import { type Clock, elapsedMs, type Instant, instant } from "./clock.js";
+import type { ListedObjects } from "./index-folder.js";
 import type { IndexIdentity } from "./index-identity.js";
 import type { Manifest } from "./manifest.js";
 import { openManifest, type SealedManifest } from "./stored-manifest.js";
@@ -29,13 +30,6 @@ const freshMs = historyMs / 4;
 export interface SeenManifest {
   readonly sealed: SealedManifest;
   /** When it was. */
-  readonly at: Instant;
-}
-
-/** Names of the first objects of an index, as listed. */
-export interface ListedObjects {
-  readonly names: readonly string[];
-  /** When the list was requested. */
   readonly at: Instant;
 }
 

@@ -31,6 +31,7 @@ import type {
 import { objectsOf, OrphanMark, OrphanSweeps } from "./orphans.js";
 import { cacheBytesDefault } from "./cache-limit.js";
 import { type Anchor, decodeAnchor } from "../commit/anchor.js";
+import { listFolder } from "../commit/index-folder.js";
 import { type Clock, systemClock } from "../commit/clock.js";
 import { historyMs } from "../commit/retention.js";
 import { createConfirmed } from "../commit/create-confirmed.js";
@@ -45,7 +46,6 @@ import { makeRoom } from "./gc.js";
 import { JobRunner } from "./job-runner.js";
 import { listNames } from "./list-names.js";
 import { Listings } from "./listings.js";
-import { listIndex, openListed } from "./open-listed.js";
 import { maintenanceJobs } from "./maintenance-jobs.js";
 import { type ClientResources, type ClientStores, openIndex, type OpenIndex } from "./open-index.js";
 import { findRecord, listRecords } from "./record-access.js";
@@ -187,9 +187,9 @@ export class EmbeddedClient implements EmbeddedClientType {
     const { indexName, signal } = options;
     const request = openRequest(options);
     return this.#calls.look(signal, async () => {
-      const listing = listIndex(this.stores, indexName, this.clock);
+      const listing = listFolder(this.#configStore, indexName, this.clock);
       const [index, listed] = await Promise.all([this.open(request), listing]);
-      const manifest = await openListed(index, listed);
+      const manifest = await index.log.newestListed(listed);
       if (index.access.isUnsettled(manifest))
         this.#resources.runner.start(() => index.access.completeChange());
       return this.#face(index, this.#chooseEmbedder(options.embedding ?? index.model?.name));

@@ -68,7 +68,6 @@ import {
 import { count } from "./count.js";
 import { deleteSelected } from "./delete.js";
 import { describe } from "./describe.js";
-import { asLoaded } from "./for-loader.js";
 import { compactAndCollect } from "./gc.js";
 import { getItems } from "./get-items.js";
 import { IndexNamespaces } from "./index-namespaces.js";
@@ -90,8 +89,6 @@ export class EncryptedIndex implements VectorIndex {
   readonly #index: OpenIndex;
   readonly #calls: Calls;
   readonly #texts: Texts;
-  /** See `forLoader`. */
-  #isAsLoaded = false;
 
   /** `calls`: of the client that opened it. `texts`: what embeds and ranks them. */
   constructor(index: OpenIndex, calls: Calls, texts: Texts = { models: new Models() }) {
@@ -276,21 +273,13 @@ export class EncryptedIndex implements VectorIndex {
     return new IndexEmbedder(embedder, this.#index.model, this.indexName).check();
   }
 
-  [asLoaded](): VectorIndex {
-    const index = this.#index;
-    const own = new EncryptedIndex(index, this.#calls, this.#texts);
-    own.#isAsLoaded = true;
-    return own;
-  }
-
   [inspect.custom](): string {
     return `EncryptedIndex(${JSON.stringify(this.indexName)})`;
   }
 
   #within(namespace?: string): OpenIndex {
     if (namespace !== undefined) checkIdText(namespace, "namespace");
-    const index = within(this.#index, namespace);
-    return this.#isAsLoaded ? { ...index, snapshots: index.snapshots.asLoaded() } : index;
+    return within(this.#index, namespace);
   }
 
   /** Runs a change of items. */

@@ -13,7 +13,6 @@ import { SegmentReader } from "../segment/segment-reader.js";
 import { decodeModel } from "../segment/stored-model.js";
 import { expectStored } from "../stored-json.js";
 import type { BlobStore } from "../storage/blob-store.js";
-import type { EarlyReads } from "./early-reads.js";
 import { findExpired, tombstoneSegments } from "./expired-items.js";
 import { keysOfSegment, type ObjectOwner } from "./object-owner.js";
 import { type OpenSegment, Snapshot } from "./snapshot.js";
@@ -28,7 +27,7 @@ interface SharedReader {
 
 export class OpenObjects {
   readonly #owner: ObjectOwner;
-  readonly #store: EarlyReads;
+  readonly #store: Pick<BlobStore, "read">;
   readonly #cache: IndexCache;
   readonly #readers = new Map<string, SharedReader>();
   readonly #usedBy = new WeakMap<Snapshot, readonly SharedReader[]>();
@@ -36,7 +35,7 @@ export class OpenObjects {
   readonly #oblivious: boolean;
 
   /** `oblivious`: segments are read as a whole, and their ciphertext is kept while they are open. */
-  constructor(owner: ObjectOwner, store: EarlyReads, cache: IndexCache, oblivious: boolean) {
+  constructor(owner: ObjectOwner, store: Pick<BlobStore, "read">, cache: IndexCache, oblivious: boolean) {
     this.#owner = owner;
     this.#store = store;
     this.#cache = cache;
