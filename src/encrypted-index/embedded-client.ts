@@ -13,7 +13,7 @@ import { checkNameListing } from "../check-name-listing.js";
 import { embeddedClientOptions, indexConfigOptions, methodOptions } from "../method-options.js";
 import { takeOptions } from "../option-names.js";
 import { memoryUse } from "../search/memory-use.js";
-import { BlockCache } from "../segment/block-cache.js";
+import { BlockCache, cacheBytesDefault } from "../segment/block-cache.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { isBlobStore, isPrivate, openLocation } from "../storage/location.js";
 import { storageTimeoutMsDefault } from "../storage/retrying.js";
@@ -29,7 +29,6 @@ import type {
   VectorIndex,
 } from "../vector-index.js";
 import { objectsOf, OrphanMark, OrphanSweeps } from "./orphans.js";
-import { cacheBytesDefault } from "./cache-limit.js";
 import { type Anchor, decodeAnchor } from "../commit/anchor.js";
 import { listFolder } from "../commit/index-folder.js";
 import { type Clock, systemClock } from "../commit/clock.js";

@@ -4,10 +4,9 @@ import { totalmem } from "node:os";
 import { describe, expect, test } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
-import { BlockCache } from "../../src/segment/block-cache.js";
+import { BlockCache, type SharedLimit } from "../../src/segment/block-cache.js";
 import { type CachedValue, entryBytes, namedKey } from "../../src/segment/cache-group.js";
 import { IndexCache } from "../../src/segment/index-cache.js";
-import { SharedLimit } from "../../src/segment/shared-limit.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { clustered } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
@@ -140,7 +139,7 @@ describe("the block cache", () => {
   });
 
   test("caches of several clients stay within the limit that they share: the largest evicts what it used least recently", async () => {
-    const shared = new SharedLimit(5 * heldBytes);
+    const shared = { bytesMax: 5 * heldBytes, bytes: 0, caches: new Set<BlockCache>() };
     const one = newCache(100 * heldBytes, shared);
     const other = newCache(100 * heldBytes, shared);
     expect(one.cache.bytesMax).toBe(5 * heldBytes);
