@@ -12,7 +12,6 @@ import { invalid, typeName } from "../check-input.js";
 import { checkNameListing } from "../check-name-listing.js";
 import { embeddedClientOptions, indexConfigOptions, methodOptions } from "../method-options.js";
 import { takeOptions } from "../option-names.js";
-import { memoryUse } from "../search/memory-use.js";
 import { BlockCache, cacheBytesDefault } from "../segment/block-cache.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { isBlobStore, isPrivate, openLocation } from "../storage/location.js";
@@ -240,7 +239,7 @@ export class EmbeddedClient implements EmbeddedClientType {
   }
 
   memory(): MemoryUse {
-    return memoryUse(this.#resources.cache);
+    return this.#resources.cache.memory();
   }
 
   close(): Promise<void> {

@@ -165,8 +165,8 @@ export class OpenObjects {
 
   #checkRoom({ segments }: Manifest): void {
     const bytes = segments.reduce((sum, { length }) => sum + length, 0);
-    if (bytes <= this.#cache.bytesMax) return;
-    const limit = this.#cache.bytesMax;
+    const limit = this.#cache.blocks.bytesMax;
+    if (bytes <= limit) return;
     throw new SealdexError(
       "too_large",
       `oblivious: expected an index of at most cacheBytesMax, ${limit}, stored bytes, got ${bytes}`,

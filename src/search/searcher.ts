@@ -9,7 +9,6 @@ import { type CachedValue, namedKey } from "../segment/cache-group.js";
 import type { IndexCache } from "../segment/index-cache.js";
 import { run } from "../threads/run.js";
 import type { MemoryUse } from "../vector-index.js";
-import { memoryUse } from "./memory-use.js";
 import { Residency } from "./residency.js";
 import { SpilledSearch } from "./spilled-search.js";
 
@@ -71,11 +70,11 @@ export class Searcher {
 
   /** See `BlockCache.hasRoom`. */
   hasRoom(bytes: number): boolean {
-    return this.#cache.hasRoom(bytes);
+    return this.#cache.blocks.hasRoom(bytes);
   }
 
   memory(): MemoryUse {
-    return memoryUse(this.#cache);
+    return this.#cache.blocks.memory();
   }
 }
 

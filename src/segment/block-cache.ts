@@ -7,7 +7,9 @@
  */
 
 import { totalmem } from "node:os";
+import { allocatedBytes } from "../engine/kernels/memory.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
+import type { MemoryUse } from "../vector-index.js";
 import { CacheGroup, type IdleValue } from "./cache-group.js";
 
 /** What eviction leaves, as a share of a limit: otherwise every load would evict again. */
@@ -42,7 +44,9 @@ export class BlockCache {
   /** Closes the groups whose holders are unreachable. */
   readonly #holders = new FinalizationRegistry<CacheGroup>((group) => group.close());
   #bytes = 0;
+  /** How often values were asked for, all that a query needs of one kind at a time. */
   #uses = 0;
+  /** Of these, how often at least one value had to be read from storage. */
   #misses = 0;
   #isEvicting = false;
 
@@ -57,14 +61,15 @@ export class BlockCache {
     return this.#bytes;
   }
 
-  /** How often values were asked for, all that a query needs of one kind at a time. */
-  get lookups(): number {
-    return this.#uses;
-  }
-
-  /** Lookups that had to read at least one value from storage. */
-  get misses(): number {
-    return this.#misses;
+  memory(): MemoryUse {
+    return {
+      rssBytes: process.memoryUsage.rss(),
+      kernelBytes: allocatedBytes(),
+      cacheBytes: this.#bytes,
+      cacheBytesMax: this.bytesMax,
+      cacheLookups: this.#uses,
+      cacheMisses: this.#misses,
+    };
   }
 
   /** Whether so many bytes more fit without evicting anything. */

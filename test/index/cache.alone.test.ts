@@ -123,6 +123,21 @@ describe("the block cache", () => {
     expect(read.toSorted()).toEqual([0, 1, 2, 3]);
   });
 
+  test("tells the use of memory: its own, that of the kernels and of the process", async () => {
+    const { cache, pin } = newCache(100 * heldBytes);
+    await pin(keys.slice(0, 2));
+    await pin(keys.slice(0, 2));
+    const { rssBytes, ...rest } = cache.memory();
+    expect(rest).toEqual({
+      kernelBytes: allocatedBytes(),
+      cacheBytes: 2 * heldBytes,
+      cacheBytesMax: 100 * heldBytes,
+      cacheLookups: 2,
+      cacheMisses: 1,
+    });
+    expect(rssBytes).toBeGreaterThan(2 ** 20);
+  });
+
   test("evicts the least recently used, never what is pinned", async () => {
     const { cache, group, pin, freed } = newCache(3 * heldBytes);
     await pin(keys.slice(0, 3));

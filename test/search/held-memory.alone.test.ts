@@ -5,7 +5,6 @@ import { systemClock } from "../../src/commit/clock.js";
 import { allocatedBytes, wordsAt } from "../../src/engine/kernels/memory.js";
 import { compileFilter } from "../../src/filter.js";
 import type { Matches } from "../../src/search/matches.js";
-import { memoryUse } from "../../src/search/memory-use.js";
 import {
   isComplete,
   openedListBlocks,
@@ -307,17 +306,4 @@ describe("few rows that match a filter", () => {
       }
     }
   });
-});
-
-test("the use of memory is that of the cache, the kernels and the process", async () => {
-  const cache = { bytes: 1, bytesMax: 2, lookups: 3, misses: 4 };
-  const { rssBytes, ...rest } = memoryUse(cache);
-  expect(rest).toEqual({
-    kernelBytes: allocatedBytes(),
-    cacheBytes: 1,
-    cacheBytesMax: 2,
-    cacheLookups: 3,
-    cacheMisses: 4,
-  });
-  expect(rssBytes).toBeGreaterThan(2 ** 20);
 });
