@@ -108,7 +108,7 @@ const table: Record<string, string> = {
   "vector-index.ts": `text/fusion.ts text/highlights.ts text/text-options.ts wraps.ts client-options.ts listing-options.ts namespace-options.ts probing.ts index-description.ts write-options.ts result-options.ts embedding/ items.ts engine/config.ts filter.ts storage/blob-store.ts
     storage/storage-location.ts`,
   "segment/":
-    "engine/ crypto/ threads/yield-to-event-loop.ts text/analyzer.ts text/document-terms.ts storage/blob-store.ts stored-json.ts vector-index.ts errors.ts node:crypto",
+    "engine/ crypto/ threads/yield-to-event-loop.ts text/analyzer.ts text/document-terms.ts storage/blob-store.ts stored-json.ts vector-index.ts errors.ts node:crypto node:os",
   "commit/":
     "value-kinds.ts real-timers.ts crypto/ engine/config.ts keys/ stored-json.ts storage/absence.ts storage/blob-store.ts storage/holds-bytes.ts storage/join-bytes.ts errors.ts node:crypto",
   "search/": `stored-json.ts value-kinds.ts text/ commit/clock.ts commit/manifest.ts commit/manifest-log.ts commit/namespaces.ts segment/ engine/ threads/ crypto/keys.ts crypto/sealed-object.ts
@@ -117,8 +117,7 @@ const table: Record<string, string> = {
     storage/retrying.ts storage/semaphore.ts storage/with-room.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts probing.ts json-text.ts option-names.ts
     generator-of.ts method-options.ts check-name-listing.ts check-order.ts selection.ts item-change.ts served-index.ts vector-index.ts calls.ts when-aborted.ts stored-json.ts errors.ts node:crypto
     node:diagnostics_channel node:os node:util`,
-  "service.ts":
-    "wire.ts encrypted-index/for-loader.ts served-index.ts check-input.ts option-names.ts threads/yield-to-event-loop.ts",
+  "service.ts": "wire.ts served-index.ts check-input.ts option-names.ts threads/yield-to-event-loop.ts",
   "wire.ts":
     "wire/ response-text.ts check-input.ts selection.ts vector-index.ts engine/config.ts filter.ts errors.ts",
   "wire/":
