@@ -5,7 +5,6 @@
 
 export * from "./client/wire/wire.js";
 export { invalid } from "./checks/input.js";
-export { forLoader } from "./index/for-loader.js";
 export { type ResultSettings, served, type ServedIndex } from "./api/served-index.js";
 export { unknownName } from "./checks/option-names.js";
 export { onBehalfOf, yieldIfDue } from "./async/event-loop.js";

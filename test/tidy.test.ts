@@ -77,7 +77,7 @@ const table: Record<string, string> = {
   "api/filter/": "checks/ errors.ts",
   "api/transfer/": "api/ async/ checks/ client/wire/ embedding/ errors.ts",
   "api/": "checks/ embedding/ engine/ keys/ storage/ text/ errors.ts",
-  "state/cache/": "async/",
+  "state/cache/": "api/ async/ engine/ node:os",
   "state/segment/": "api/ async/ checks/ crypto/ engine/ state/cache/ storage/ text/ errors.ts",
   "state/commit/": "async/ checks/ crypto/ engine/config.ts keys/ storage/ errors.ts node:crypto",
   "query/snapshot/": "async/ checks/ crypto/ engine/ state/ storage/ errors.ts node:crypto",

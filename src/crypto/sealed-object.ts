@@ -14,7 +14,8 @@ import { SealdexError } from "../errors.js";
 import { deriveObjectKey, equalInConstantTime, randomSalt, saltBytes } from "./keys.js";
 
 const magic = Buffer.from("SLDX", "latin1");
-const formatVersion = 1;
+/** Of everything that is stored. Readers take no other one. */
+export const formatVersion = 2;
 
 /** Kinds of objects: a byte of the header and part of the context. */
 export const objectKinds = {

@@ -1,53 +1,51 @@
 /** The embedded client: indexes in storage locations, opened in this process. */
 
-import { totalmem } from "node:os";
 import { inspect } from "node:util";
+import { Calls } from "../async/calls.js";
+import { type KeySource, parseKeySource } from "../keys/key-provider.js";
+import type { Embedder, EmbeddingInput } from "../embedding/embedder.js";
+import { identify, IndexEmbedder } from "../embedding/index-embedder.js";
+import { Models } from "../embedding/models.js";
+import { modelName } from "../embedding/built-in.js";
+import { SealdexError } from "../errors.js";
+import { invalid, typeName } from "../checks/input.js";
 import { checkNameListing } from "../api/check-listing.js";
 import { embeddedClientOptions, indexConfigOptions, methodOptions } from "../api/method-options.js";
+import { takeOptions } from "../checks/option-names.js";
+import { BlockCache, cacheBytesDefault } from "../state/cache/block-cache.js";
+import type { BlobStore } from "../storage/blob-store.js";
+import { isBlobStore, isPrivate, openLocation } from "../storage/location.js";
+import { storageTimeoutMsDefault } from "../storage/retrying.js";
+import { useKernelThreads } from "../engine/threads/kernel-threads.js";
 import type {
   CreateIndexOptions,
-  EmbeddedClientOptions,
   EmbeddedClient as EmbeddedClientType,
+  EmbeddedClientOptions,
   ListIndexesOptions,
   LoadIndexOptions,
   MemoryUse,
   OpenIndexOptions,
   VectorIndex,
 } from "../api/vector-index.js";
-import { Calls } from "../async/calls.js";
-import { isTurnOver, nextTurn } from "../async/event-loop.js";
-import { invalid, typeName } from "../checks/input.js";
-import { takeOptions } from "../checks/option-names.js";
-import { modelName } from "../embedding/built-in.js";
-import type { Embedder, EmbeddingInput } from "../embedding/embedder.js";
-import { identify, IndexEmbedder } from "../embedding/index-embedder.js";
-import { Models } from "../embedding/models.js";
-import { useKernelThreads } from "../engine/threads/kernel-threads.js";
-import { SealdexError } from "../errors.js";
-import { type KeySource, parseKeySource } from "../keys/key-provider.js";
-import { memoryUse } from "../query/searcher.js";
-import { BlockCache } from "../state/cache/block-cache.js";
+import { objectsOf, OrphanMark, OrphanSweeps } from "./maintenance/orphans.js";
 import { type Anchor, decodeAnchor } from "../state/commit/anchor.js";
+import { listFolder } from "../state/commit/index-folder.js";
 import { type Clock, systemClock } from "../state/commit/clock.js";
-import { createConfirmed } from "../state/commit/create-confirmed.js";
-import { checkIndexName, manifestName, manifestPrefix, recordName } from "../state/commit/object-names.js";
 import { historyMs } from "../state/commit/retention.js";
-import type { BlobStore } from "../storage/blob-store.js";
-import { isBlobStore, isPrivate, openLocation } from "../storage/location.js";
-import { storageTimeoutMsDefault } from "../storage/retrying.js";
+import { createConfirmed } from "../state/commit/create-confirmed.js";
 import { defineText } from "../text/define-text.js";
 import type { TextDefinition } from "../text/text-options.js";
 import { checkInteger, defineIndex } from "./define-index.js";
 import { EncryptedIndex } from "./encrypted-index.js";
-import { listNames } from "./list-indexes.js";
-import { maintenanceJobs } from "./maintenance-jobs.js";
-import { makeRoom } from "./maintenance/gc.js";
-import { objectsOf, OrphanMark, OrphanSweeps } from "./maintenance/orphans.js";
 import { createRecord, type OpenedRecord, openRecord } from "./open/index-record.js";
+import { checkIndexName, manifestName, manifestPrefix, recordName } from "../state/commit/object-names.js";
+import { isTurnOver, nextTurn } from "../async/event-loop.js";
+import { makeRoom } from "./maintenance/gc.js";
 import { JobRunner } from "./open/job-runner.js";
+import { listNames } from "./list-indexes.js";
 import { Listings } from "./open/listings.js";
+import { maintenanceJobs } from "./maintenance-jobs.js";
 import { type ClientResources, type ClientStores, openIndex, type OpenIndex } from "./open/open-index.js";
-import { listIndex, openListed } from "./open/open-newest.js";
 import { findRecord, listRecords } from "./open/record-access.js";
 
 const storageTimeoutMsMax = 24 * 60 * 60 * 1000;
@@ -187,9 +185,9 @@ export class EmbeddedClient implements EmbeddedClientType {
     const { indexName, signal } = options;
     const request = openRequest(options);
     return this.#calls.look(signal, async () => {
-      const listing = listIndex(this.stores, indexName, this.clock);
+      const listing = listFolder(this.#configStore, indexName, this.clock);
       const [index, listed] = await Promise.all([this.open(request), listing]);
-      const manifest = await openListed(index, listed);
+      const manifest = await index.log.newestListed(listed);
       if (index.access.isUnsettled(manifest))
         this.#resources.runner.start(() => index.access.completeChange());
       return this.#face(index, this.#chooseEmbedder(options.embedding ?? index.model?.name));
@@ -241,7 +239,7 @@ export class EmbeddedClient implements EmbeddedClientType {
   }
 
   memory(): MemoryUse {
-    return memoryUse(this.#resources.cache);
+    return this.#resources.cache.memory();
   }
 
   close(): Promise<void> {
@@ -297,18 +295,4 @@ export class EmbeddedClient implements EmbeddedClientType {
   #open(indexName: string, record: OpenedRecord, anchor?: Anchor): OpenIndex {
     return openIndex(indexName, record, this.stores, this.#resources, anchor);
   }
-}
-
-// How much of the machine's memory opened blocks may take by default.
-
-/** Code blocks share the 4 GiB of the kernels' memory with models and with work in progress. */
-const bytesMax = 2 * 1024 ** 3;
-const share = 1 / 4;
-
-/** A quarter of this process's memory: the machine's, or the limit of its container. */
-function cacheBytesDefault(): number {
-  // Undefined or beyond the machine's memory if nothing is constrained. Not available before Node 20.12.
-  const constrained =
-    (process as { constrainedMemory?: () => number | undefined }).constrainedMemory?.() || Infinity;
-  return Math.floor(Math.min(bytesMax, share * Math.min(totalmem(), constrained)));
 }

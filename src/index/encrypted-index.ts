@@ -62,7 +62,6 @@ import {
   compiledFilter,
 } from "./check-request.js";
 import { deleteSelected } from "./delete.js";
-import { asLoaded } from "./for-loader.js";
 import { listIds } from "./listing/list-ids.js";
 import { decodeCursor, listEach, listItems } from "./listing/list-items.js";
 import { compactAndCollect } from "./maintenance/gc.js";
@@ -86,8 +85,6 @@ export class EncryptedIndex implements VectorIndex {
   readonly #index: OpenIndex;
   readonly #calls: Calls;
   readonly #texts: Texts;
-  /** See `forLoader`. */
-  #isAsLoaded = false;
 
   /** `calls`: of the client that opened it. `texts`: embeds and ranks them. */
   constructor(index: OpenIndex, calls: Calls, texts: Texts = { models: new Models() }) {
@@ -272,21 +269,13 @@ export class EncryptedIndex implements VectorIndex {
     return new IndexEmbedder(embedder, this.#index.model, this.indexName).check();
   }
 
-  [asLoaded](): VectorIndex {
-    const index = this.#index;
-    const own = new EncryptedIndex(index, this.#calls, this.#texts);
-    own.#isAsLoaded = true;
-    return own;
-  }
-
   [inspect.custom](): string {
     return `EncryptedIndex(${JSON.stringify(this.indexName)})`;
   }
 
   #within(namespace?: string): OpenIndex {
     if (namespace !== undefined) checkIdText(namespace, "namespace");
-    const index = within(this.#index, namespace);
-    return this.#isAsLoaded ? { ...index, snapshots: index.snapshots.asLoaded() } : index;
+    return within(this.#index, namespace);
   }
 
   /** Runs a change of items. */

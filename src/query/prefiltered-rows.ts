@@ -8,8 +8,7 @@ import { flatCodec } from "../engine/codes/flat.js";
 import { allocate, allocatedBytes, free, wordsAt } from "../engine/kernels/memory.js";
 import { type CachedValue, namedKey } from "../state/cache/cache-group.js";
 import { groupsOf } from "../state/segment/block-requests.js";
-import { countRows, rowsIn } from "../state/segment/row-bits.js";
-import type { CodeBlock } from "../state/segment/code-table.js";
+import { rowsIn } from "../state/segment/row-bits.js";
 import type { SegmentReader } from "../state/segment/segment-reader.js";
 import { yieldToEventLoop } from "../async/event-loop.js";
 import type { IndexConfig } from "../engine/config.js";
@@ -75,9 +74,7 @@ async function gatherRows(
   const rows: number[] = [];
   const vectors = new Float32Array(count * dimension);
   const fingerprints = new Uint32Array(4 * count);
-  const matches = (block: CodeBlock) => countRows(bits, block.firstRow, block.firstRow + block.rows) > 0;
-  const needed = [...blocks.keys()].flatMap((block) => reader.neededOf(block, matches));
-  for (const group of groupsOf(needed)) {
+  for (const group of groupsOf(blocks.keys())) {
     const opened = await reader.pinCodes(group);
     try {
       opened.forEach((open, i) => {
@@ -112,7 +109,7 @@ function load(
   for (let start = 0; start < rows.length; start = pieceEnds[pieces.length - 1]) {
     const part = vectors.subarray(start * dimension, pieceEnds[pieces.length] * dimension);
     const bytes = new Uint8Array(part.buffer, part.byteOffset, part.byteLength);
-    const codes = codec.load([{ codes: bytes, n: part.length / dimension }], fingerprintsAt + 16 * start);
+    const codes = codec.load({ codes: bytes, n: part.length / dimension }, fingerprintsAt + 16 * start);
     pieces.push({ firstPlace: start, codes });
   }
   return {

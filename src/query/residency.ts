@@ -37,7 +37,7 @@ export class Residency {
   ensureTable(snapshot: Snapshot): ListBlockTable | undefined {
     if (snapshot.model === undefined || this.#isOlder(snapshot)) return undefined;
     const isMissing = this.#group.peek(tableKey) === undefined;
-    if (!this.#isOf(snapshot) || (isMissing && (this.#wasKept || this.#cache.hasRoom(this.#bytes))))
+    if (!this.#isOf(snapshot) || (isMissing && (this.#wasKept || this.#cache.blocks.hasRoom(this.#bytes))))
       this.#putTable(snapshot);
     const table = this.#group.peek(tableKey);
     if (table !== undefined) table.epoch = this.#cache.epoch;
@@ -64,9 +64,7 @@ export class Residency {
   recordAddresses(snapshot: Snapshot, blocks: readonly ListBlock[], codes: readonly OpenCodes[]): void {
     const table = this.#group.peek(tableKey);
     if (table === undefined || !this.#isOf(snapshot)) return;
-    blocks.forEach(({ number, block }, i) => {
-      // A part of a block is not what kernels look for.
-      if (block !== snapshot.listBlocks.all[number].block) return;
+    blocks.forEach(({ number }, i) => {
       if (!isComparable(codes[i].codes, snapshot.model)) return;
       table.put(number, codes[i].codes.address, this.#cache.epoch);
     });
@@ -82,9 +80,9 @@ export class Residency {
     return version < this.#version || (version === this.#version && expired.asOf < this.#asOf);
   }
 
-  /** Counts a use of the table's blocks, see `IndexCache.tick`. */
+  /** Counts a use of the table's blocks, see `BlockCache.tick`. */
   tick(): number {
-    return this.#cache.tick();
+    return this.#cache.blocks.tick();
   }
 }
 

@@ -5,8 +5,6 @@ import type { CoarseQuantizer } from "../engine/lists/coarse-quantizer.js";
 import type { Search } from "../engine/scan/scan-blocks.js";
 import { type Task, waitFor } from "../engine/threads/run.js";
 import type { Candidate } from "../engine/top-k.js";
-import { countRows } from "../state/segment/row-bits.js";
-import type { Matches } from "./matches.js";
 import { openedListBlocks, type OpenListBlocks, pinListBlocks, PlacedRows } from "./open-list-blocks.js";
 import type { SearchScope } from "./search-scope.js";
 import type { ListBlock, RowRef } from "./snapshot/snapshot.js";
@@ -53,7 +51,7 @@ export class ListBlockScan {
 
   /** Scans all phases, and returns the nearest rows, nearest first. Waits only for reads and for its turn of the event loop. */
   *run(): Task<Found> {
-    const { searcher, snapshot } = this.#scope;
+    const { snapshot } = this.#scope;
     const slice = new TimeSlice();
     for (const piece of this.#pieces) {
       this.#signal?.throwIfAborted();
@@ -62,14 +60,9 @@ export class ListBlockScan {
         slice.restart();
       }
       if (this.#scanOpened(piece)) continue;
-      const needed = this.#narrow(piece);
-      if (needed !== piece && this.#scanOpened(needed)) {
-        searcher.spilled.noteParts(snapshot, piece.blocks);
-        continue;
-      }
-      const pinned = yield* waitFor(pinListBlocks(snapshot, needed.blocks), ({ release }) => release());
+      const pinned = yield* waitFor(pinListBlocks(snapshot, piece.blocks), ({ release }) => release());
       try {
-        this.#scanOpen(needed, pinned);
+        this.#scanOpen(piece, pinned);
       } finally {
         pinned.release();
       }
@@ -89,12 +82,6 @@ export class ListBlockScan {
     return opened !== undefined;
   }
 
-  /** The same phase with what a filter needs of blocks that are not open. */
-  #narrow(phase: ScanPhase): ScanPhase {
-    const { matches } = this.#scope;
-    return matches === undefined ? phase : onlyMatching(phase, matches);
-  }
-
   #scanOpen({ blocks, distances, pruned, quantizer }: ScanPhase, { codes, tables }: OpenListBlocks): void {
     const { searcher, snapshot } = this.#scope;
     searcher.residency.recordAddresses(snapshot, blocks, codes);
@@ -112,23 +99,6 @@ export class ListBlockScan {
       })),
     );
   }
-}
-
-/** A phase without the sealed blocks in which no row matches, unless they are a part of a block that is open. */
-function onlyMatching(phase: ScanPhase, { rows }: Matches): ScanPhase {
-  const { blocks, distances } = phase;
-  const needed = blocks.map(({ segment, block }) => {
-    const bits = rows.get(segment)?.bits;
-    return segment.reader.neededOf(
-      block,
-      ({ firstRow, rows: count }) => bits !== undefined && countRows(bits, firstRow, firstRow + count) > 0,
-    );
-  });
-  return {
-    ...phase,
-    blocks: blocks.flatMap((listBlock, i) => needed[i].map((block) => ({ ...listBlock, block }))),
-    distances: distances?.flatMap((distance, i) => needed[i].map(() => distance)),
-  };
 }
 
 function* piecesOfAll(phases: Iterable<ScanPhase>): Generator<ScanPhase> {

@@ -1,16 +1,14 @@
 /** What all searches of one open index share: models in kernel memory, and where blocks lie. */
 
-import type { MemoryUse } from "../api/vector-index.js";
-import { ModelQuantizer } from "../engine/codes/model-quantizer.js";
-import type { IndexConfig } from "../engine/config.js";
-import { allocatedBytes } from "../engine/kernels/memory.js";
-import { CoarseQuantizer } from "../engine/lists/coarse-quantizer.js";
-import { isCodedModel, type Model } from "../engine/model.js";
 import type { Trained } from "../engine/scan/choose-codec.js";
-import { run } from "../engine/threads/run.js";
-import type { BlockCache } from "../state/cache/block-cache.js";
+import { CoarseQuantizer } from "../engine/lists/coarse-quantizer.js";
+import type { IndexConfig } from "../engine/config.js";
+import { isCodedModel, type Model } from "../engine/model.js";
+import { ModelQuantizer } from "../engine/codes/model-quantizer.js";
 import { type CachedValue, namedKey } from "../state/cache/cache-group.js";
 import type { IndexCache } from "../state/cache/index-cache.js";
+import { run } from "../engine/threads/run.js";
+import type { MemoryUse } from "../api/vector-index.js";
 import { Residency } from "./residency.js";
 import { SpilledSearch } from "./secondary-lists.js";
 
@@ -72,11 +70,11 @@ export class Searcher {
 
   /** See `BlockCache.hasRoom`. */
   hasRoom(bytes: number): boolean {
-    return this.#cache.hasRoom(bytes);
+    return this.#cache.blocks.hasRoom(bytes);
   }
 
   memory(): MemoryUse {
-    return memoryUse(this.#cache);
+    return this.#cache.blocks.memory();
   }
 }
 
@@ -100,18 +98,4 @@ function modelBytes({ centroids, quantizer }: Model): number {
   const { references, codebooks } = quantizer ?? {};
   const own = references === undefined || references === centroids ? 0 : references.byteLength;
   return centroids.byteLength + own + (codebooks?.codewords.byteLength ?? 0);
-}
-
-// The memory that searches take.
-
-/** `cache`: of the blocks that a client has opened. */
-export function memoryUse(cache: Pick<BlockCache, "bytes" | "bytesMax" | "lookups" | "misses">): MemoryUse {
-  return {
-    rssBytes: process.memoryUsage.rss(),
-    kernelBytes: allocatedBytes(),
-    cacheBytes: cache.bytes,
-    cacheBytesMax: cache.bytesMax,
-    cacheLookups: cache.lookups,
-    cacheMisses: cache.misses,
-  };
 }

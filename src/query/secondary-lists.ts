@@ -47,8 +47,6 @@ export class SpilledSearch {
   #waiting = 0;
   /** Searches since something was missing. */
   #warm = 0;
-  /** Searches of parts of blocks since blocks were read for them. */
-  #ofParts = 0;
 
   constructor(searched: Searched) {
     this.#searched = searched;
@@ -92,17 +90,6 @@ export class SpilledSearch {
     const { all } = snapshot.listBlocks;
     const blocks = numbers.map((number) => all[number]);
     this.#readFor(() => this.#readBlocks(snapshot, blocks));
-  }
-
-  /**
-   * A search with a filter found all rows that match of these blocks in memory, and some of the blocks themselves, which kernels look for, are not: they are
-   * read in the background once this has happened a few times.
-   */
-  noteParts(snapshot: Snapshot, blocks: readonly ListBlock[]): void {
-    if (++this.#ofParts < warmSearchesMin) return;
-    this.#ofParts = 0;
-    const missing = blocks.filter(({ segment, block }) => segment.reader.openedCodes(block) === undefined);
-    void this.#readBlocks(snapshot, missing).catch(() => undefined);
   }
 
   /** Evicts nothing for it: returns whether there was room. */
@@ -191,8 +178,7 @@ export async function computeSpilled(
           const vectors = opened[i].codes.gather(Array.from({ length: rows }, (_, row) => row));
           const lists = seconds.subarray(firstRow, firstRow + rows);
           if (firstRow !== added || lists.length !== rows) throw misfit();
-          const block = reader.footer.codes.positionOf(number);
-          await run(spilled.add({ block, lists, vectors }, quantizer, metric));
+          await run(spilled.add({ block: number, lists, vectors }, quantizer, metric));
           added += rows;
           await yieldIfDue();
         }

@@ -29,9 +29,8 @@ export function listBlocksOf(snapshot: Snapshot, spilled: readonly OpenSegment[]
   const blocks = all.map(({ number, segment, block, newerSegments }) => {
     const places = placesOf.get(segment);
     if (places !== undefined) {
-      const position = segment.reader.footer.codes.positionOf(block.number);
-      places.firstRows[position] = block.firstRow;
-      places.numbers[position] = number;
+      places.firstRows[block.number] = block.firstRow;
+      places.numbers[block.number] = number;
     }
     return { newerSegments, isSpilled: places !== undefined };
   });

@@ -4,7 +4,7 @@ import { totalmem } from "node:os";
 import { describe, expect, test } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
-import { BlockCache, SharedLimit } from "../../src/state/cache/block-cache.js";
+import { BlockCache, type SharedLimit } from "../../src/state/cache/block-cache.js";
 import { type CachedValue, entryBytes, namedKey } from "../../src/state/cache/cache-group.js";
 import { IndexCache } from "../../src/state/cache/index-cache.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
@@ -123,6 +123,21 @@ describe("the block cache", () => {
     expect(read.toSorted()).toEqual([0, 1, 2, 3]);
   });
 
+  test("tells the use of memory: its own, that of the kernels and of the process", async () => {
+    const { cache, pin } = newCache(100 * heldBytes);
+    await pin(keys.slice(0, 2));
+    await pin(keys.slice(0, 2));
+    const { rssBytes, ...rest } = cache.memory();
+    expect(rest).toEqual({
+      kernelBytes: allocatedBytes(),
+      cacheBytes: 2 * heldBytes,
+      cacheBytesMax: 100 * heldBytes,
+      cacheLookups: 2,
+      cacheMisses: 1,
+    });
+    expect(rssBytes).toBeGreaterThan(2 ** 20);
+  });
+
   test("evicts the least recently used, never what is pinned", async () => {
     const { cache, group, pin, freed } = newCache(3 * heldBytes);
     await pin(keys.slice(0, 3));
@@ -139,7 +154,7 @@ describe("the block cache", () => {
   });
 
   test("caches of several clients stay within the limit that they share: the largest evicts what it used least recently", async () => {
-    const shared = new SharedLimit(5 * heldBytes);
+    const shared = { bytesMax: 5 * heldBytes, bytes: 0, caches: new Set<BlockCache>() };
     const one = newCache(100 * heldBytes, shared);
     const other = newCache(100 * heldBytes, shared);
     expect(one.cache.bytesMax).toBe(5 * heldBytes);

@@ -39,7 +39,7 @@ function coded(d: number) {
   for (let row = 0; row < n; row++) wordsAt(fingerprints, 4 * n)[4 * row] = row;
   const codec = flatCodec("cosine", d, quantizer);
   const load = (vectors: Float32Array) =>
-    codec.load([{ codes: joined(codec.encode(vectors, 0)), n }], fingerprints);
+    codec.load({ codes: joined(codec.encode(vectors, 0)), n }, fingerprints);
   const release = () => {
     quantizer.free();
     free(fingerprints);

@@ -68,7 +68,7 @@ function scores(
   const { lists, distances } = quantizer.probe(asking, quantizer.nLists);
   const search = new Search(asking, chooseScanner(config, asking, both), n);
   const fingerprints = allocate(16 * n);
-  const codes = codec.load([{ codes: block, n }], fingerprints);
+  const codes = codec.load({ codes: block, n }, fingerprints);
   wordsAt(fingerprints, 4 * n).fill(0);
   search.scan([
     {
@@ -156,7 +156,7 @@ describe.each(shapes)("%s", (_, config) => {
     for (const n of [5, 32, 70]) {
       const block = blockOf(index.codec, given.subarray(0, n * d), 2);
       const all = rowsOf(index.codec.decode(block, n), d);
-      const codes = index.codec.load([{ codes: block, n }], 0);
+      const codes = index.codec.load({ codes: block, n }, 0);
       for (const wanted of [[3], [n - 1, 3, 0], Array.from({ length: n }, (__, row) => row), []]) {
         const picked = rowsOf(codes.gather(wanted), d);
         expect(picked).toEqual(wanted.map((row) => all[row]));

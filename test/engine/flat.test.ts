@@ -24,7 +24,7 @@ function scan(metric: Metric, query: Float32Array, vectors: Float32Array, k: num
   const asking = new QueryVector(metric, query, undefined);
   const search = new Search(asking, flatScanner(asking), k);
   const fingerprints = allocate(16 * n);
-  const codes = codec.load([{ codes: joined(codec.encode(vectors, 0)), n }], fingerprints);
+  const codes = codec.load({ codes: joined(codec.encode(vectors, 0)), n }, fingerprints);
   // Equal scores are ordered by fingerprint, so by row here.
   wordsAt(fingerprints, 4 * n).fill(0);
   for (let row = 0; row < n; row++) wordsAt(fingerprints, 4 * n)[4 * row] = row;

@@ -56,7 +56,7 @@ function coded(k: number, order = Uint32Array.from({ length: d }, (_, i) => i)):
 function load(codec: Codec, codes: Uint8Array, n: number) {
   const fingerprints = allocate(16 * n);
   wordsAt(fingerprints, 4 * n).fill(0);
-  const loaded = codec.load([{ codes, n }], fingerprints);
+  const loaded = codec.load({ codes, n }, fingerprints);
   const release = () => {
     loaded.free();
     free(fingerprints);

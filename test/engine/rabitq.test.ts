@@ -11,7 +11,7 @@ import {
   wordsAt,
 } from "../../src/engine/kernels/memory.js";
 import { epsilonByDefault, QueryVector } from "../../src/engine/query-vector.js";
-import { copyPieces } from "../../src/engine/codes/code-pieces.js";
+import { copySections } from "../../src/engine/codes/code-sections.js";
 import {
   encodeList,
   rabitqAddresses,
@@ -69,7 +69,7 @@ function inMemory(stored: Uint8Array, n: number, d: number): number {
   // What was there before must not matter.
   bytesAt(at, rabitqBytes(n, d)).fill(255);
   const addresses = rabitqAddresses(at, n);
-  copyPieces([{ codes: stored, n }], (rows) => rabitqSections(rows, d), addresses);
+  copySections({ codes: stored, n }, (rows) => rabitqSections(rows, d), addresses);
   unpackRabitq(at, n, d);
   return at;
 }
@@ -237,7 +237,7 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 30, 200, 333])(
       const asking = new QueryVector("euclidean", query, quantizer.rotation);
       const search = new Search(asking, flatScanner(asking), k);
       const at = allocate(16 * n + 4 * 12);
-      const codes = codec.load([{ codes: joined(codec.encode(rows, 0)), n }], at);
+      const codes = codec.load({ codes: joined(codec.encode(rows, 0)), n }, at);
       const bits = at + 16 * n;
       wordsAt(at, 4 * n + 12).fill(0);
       for (let row = 0; row < n; row++) {

@@ -169,7 +169,7 @@ describe.each(precisions)("a scan of %s", (precision) => {
     const vectors = rounded(clustered(40, d, 3, 1), precision, d);
     const codec = scalarCodec({ metric: "cosine", precision, dimension: d }, "none");
     const fingerprints = allocate(16 * 40);
-    const codes = codec.load([{ codes: joined(codec.encode(vectors, 0)), n: 40 }], fingerprints);
+    const codes = codec.load({ codes: joined(codec.encode(vectors, 0)), n: 40 }, fingerprints);
     expect(codes.gather([39, 0, 7])).toEqual(
       Float32Array.from([39, 0, 7].flatMap((row) => [...rowsOf(vectors, d)[row]])),
     );

@@ -936,7 +936,7 @@ async function openSegment(parts: StoredParts, segment: SegmentParts, object: St
     );
     if (namespace === undefined || model !== undefined)
       plaintexts.forEach((plaintext, i) => {
-        const { rows } = footer.codes.sealed.at(i);
+        const { rows } = footer.codes.at(i);
         codec.check({ codes: plaintext.subarray(16 * rows), n: rows });
       });
   }

@@ -52,7 +52,7 @@ test("there is an index of each type of each version of the format", () => {
       "ivfpq-8",
       "namespaces",
       "words",
-    ].map((type) => join("1", `${type}.json`)),
+    ].map((type) => join("2", `${type}.json`)),
   );
 });
 

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createClient, passphraseKey } from "../../dist/esm/core.js";
 
-const folder = join(dirname(fileURLToPath(import.meta.url)), "golden", "1");
+const folder = join(dirname(fileURLToPath(import.meta.url)), "golden", "2");
 
 /** Not a secret: these indexes are examples. */
 const indexKey = "00112233445566778899aabbccddeeff0123456789abcdeffedcba9876543210";

@@ -216,7 +216,7 @@ function contentOf(
 function readRecord(bytes: Uint8Array, key: string, holderKey: Uint8Array) {
   const body = bytes.subarray(0, bytes.length - 32);
   same(sha256(body), bytes.subarray(body.length), "checksum of the record");
-  same(body.subarray(0, 8), ascii("SLDXREC\u0001"), "magic of the record");
+  same(body.subarray(0, 8), ascii("SLDXREC\u0002"), "magic of the record");
   const indexId = body.slice(8, 24);
   const salt = body.subarray(24, 56);
   const keyCheck = derive(holderKey, salt, "sealdex/1/key-check", indexId, 32);
@@ -302,7 +302,7 @@ function decodeManifest(text: string, indexId: Uint8Array): ReadManifest {
     return `index/${hex(indexId)}/${kind}/${born.padStart(16, "0")}${random}`;
   };
   const refOf = <T extends WrittenRef>(kind: "model" | "segment", { generation, pin, ...rest }: T) => {
-    const head = Uint8Array.of(...ascii("SLDX"), 1, kinds[kind], 0, 0, 0, 0, 0, 0);
+    const head = Uint8Array.of(...ascii("SLDX"), 2, kinds[kind], 0, 0, 0, 0, 0, 0);
     new DataView(head.buffer).setUint32(8, generation);
     const header = Buffer.concat([head, Buffer.from(pin, "base64")]).toString("base64");
     return { ...rest, name: nameOf(kind, rest.name), header };
@@ -736,7 +736,7 @@ function openObject(
   const generation = header.subarray(8, 12);
   same(
     header.subarray(0, 12),
-    concat(ascii("SLDX"), Uint8Array.of(1, kinds[kind], 0, 0), generation),
+    concat(ascii("SLDX"), Uint8Array.of(2, kinds[kind], 0, 0), generation),
     "header",
   );
   const parent = parents.get(generation.reduce((sum, byte) => 256 * sum + byte, 0));

@@ -2,10 +2,8 @@
 
 import { describe, expect, test } from "vitest";
 import { createClient, generateKey, type VectorIndex } from "../../src/core.js";
-import { EarlyReads } from "../../src/query/snapshot/early-reads.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
-import { whole } from "../ranges.js";
 
 const options = { indexName: "listed", indexKey: generateKey() };
 const query = { queryVector: [3, 1], topK: 100 };
@@ -143,111 +141,5 @@ describe("an index is opened as of now", () => {
     expect(await idsOf(await client.loadIndex(long))).toEqual(["a"]);
     expect(Math.max(...(await store.list("")).map((key) => key.length))).toBeLessThan(320);
     await client.close();
-  });
-});
-
-describe("small objects are read at the same time as the manifest", () => {
-  /** The store, and what is read of segments and models through it. */
-  function watched(store: BlobStore) {
-    const reads: string[] = [];
-    const read: BlobStore["read"] = (key, range, rest) => {
-      if (/\/(segment|model)\//.test(key)) reads.push(key);
-      return store.read(key, range, rest);
-    };
-    return { store: { ...store, read }, reads };
-  }
-
-  test("and once: what is opened is what a query needs", async () => {
-    const store = createMemoryStore();
-    const index = await newIndex(store, 1);
-    await index.train({ nLists: 1 });
-    const { store: through, reads } = watched(store);
-    const loaded = await load(through);
-    const early = reads.length;
-    expect(early).toBeGreaterThan(1);
-    expect(new Set(reads).size).toBe(early);
-    expect(await idsOf(loaded)).toEqual(["0"]);
-    expect(reads.length).toBe(early);
-  });
-
-  test("but not of many, and of a long one no more than its beginning", async () => {
-    const store = createMemoryStore();
-    await newIndex(store, 6);
-    const many = watched(store);
-    await load(many.store);
-    expect(many.reads).toEqual([]);
-    const long = createMemoryStore();
-    const index = await newIndex(long, 0);
-    const items = Array.from({ length: 100 }, (_, i) => ({
-      id: `${i}`,
-      vector: [i, 1],
-      contents: "x".repeat(999),
-    }));
-    await index.upsert(items);
-    const lengths: number[] = [];
-    const read: BlobStore["read"] = async (key, range, rest) => {
-      const bytes = await long.read(key, range, rest);
-      if (key.includes("/segment/")) lengths.push(bytes?.length ?? 0);
-      return bytes;
-    };
-    const loaded = await load({ ...long, read });
-    expect(lengths).toEqual([32 * 1024]);
-    expect((await idsOf(loaded)).length).toBe(100);
-  });
-
-  test.each<[string, string | undefined, (bytes: Uint8Array) => Uint8Array | null]>([
-    ["damaged", "corrupt", (bytes) => bytes.map((byte, i) => (i === 100 ? byte ^ 1 : byte))],
-    ["cut short", "corrupt", (bytes) => bytes.slice(0, -1)],
-    ["gone", "missing_object", () => null],
-    ["longer", undefined, (bytes) => Buffer.concat([bytes, bytes])],
-  ])("and if one is %s, those who read it hear of it, as ever", async (_, code, change) => {
-    const store = createMemoryStore();
-    await newIndex(store);
-    const [key] = await keysOf(store, "/segment/");
-    const bytes = change((await store.read(key, whole)) ?? new Uint8Array());
-    await store.delete([key]);
-    if (bytes !== null) await store.create(key, bytes);
-    const loaded = await load(store);
-    const outcome = await idsOf(loaded).catch((error: { code: string }) => error.code);
-    expect(outcome).toEqual(code ?? ["0", "1", "2"]);
-  });
-
-  test("and if reading one early fails, or it was deleted since the list, it is read again, or its successor", async () => {
-    const store = createMemoryStore();
-    const index = await newIndex(store);
-    let failed = 0;
-    const read: BlobStore["read"] = async (key, range, rest) => {
-      if (key.includes("/segment/") && failed++ < 2) throw new Error("not now");
-      return store.read(key, range, rest);
-    };
-    expect(await idsOf(await load({ ...store, read }))).toEqual(["0", "1", "2"]);
-    expect(failed).toBeGreaterThan(2);
-    const rewritten = afterListing(store, async () => {
-      const older = await keysOf(store, "/segment/");
-      await index.compact();
-      await store.delete(older);
-    });
-    expect(await idsOf(await load(rewritten))).toEqual(["0", "1", "2"]);
-  });
-
-  test("without mistaking objects that no manifest names, or of another index of the name, for its own", async () => {
-    const store = createMemoryStore();
-    await newIndex(store, 1);
-    const [key] = await keysOf(store, "/segment/");
-    const [folder, id] = [key.slice(0, key.indexOf("/segment/")), key.split("/")[2]];
-    const bytes = (await store.read(key, whole)) ?? new Uint8Array();
-    await store.create(`${folder}/segment/${"0".repeat(48)}`, bytes);
-    await store.create(key.replace(id, "0".repeat(32)), bytes);
-    expect(await idsOf(await load(store))).toEqual(["0"]);
-  });
-
-  test("without holding its bytes twice", async () => {
-    const answer = Buffer.from("all of a small object");
-    const store = { ...createMemoryStore(), read: async () => answer };
-    const early = new EarlyReads(store);
-    early.begin(["index/1/segment/a"]);
-    const part = await early.read("index/1/segment/a", { offset: 7, length: 5 });
-    expect(Buffer.from(part ?? []).toString()).toBe("a sma");
-    expect(part?.buffer).toBe(answer.buffer);
   });
 });

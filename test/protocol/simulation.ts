@@ -5,10 +5,9 @@
  */
 
 import { createHash } from "node:crypto";
-import { forLoader } from "../../src/index/for-loader.js";
 import { gc } from "../../src/index/maintenance/gc.js";
 import { compactAll } from "../../src/index/maintenance/compact.js";
-import { listIndex, openListed } from "../../src/index/open/open-newest.js";
+import { listFolder } from "../../src/state/commit/index-folder.js";
 import { commitRewrite, rewrite } from "../../src/index/maintenance/rewrite.js";
 import { type Manifest, namedObjects } from "../../src/state/commit/manifest.js";
 import { numberOf } from "../../src/state/commit/object-names.js";
@@ -121,14 +120,13 @@ export async function simulate(seed: number): Promise<Report> {
     }
   }
 
-  /** Reads as a request to a service does that opens the index, and with it what was read for that. */
+  /** Reads as a request to a service does that opens the index. */
   async function visit(): Promise<void> {
     for (let n = world.integer(0, 4); n > 0; n--) {
       await world.wait(world.random() * 2 * thinkMs);
       const { index, inner, store } = open("visitor");
-      const stores = { indexStore: store, configStore: store };
-      await readAll(forLoader(index), "visitor", async () => {
-        await openListed(inner, await listIndex(stores, indexName, inner.clock));
+      await readAll(index, "visitor", async () => {
+        await inner.log.newestListed(await listFolder(store, indexName, inner.clock));
       });
     }
   }

@@ -20,6 +20,8 @@ let clock: StandingClock;
 let inner: BlobStore;
 /** Whether a read of this object fails now. */
 let fails: (name: string) => boolean;
+/** Called with the name of each object that is read, before it is. */
+let beforeRead: (name: string) => Promise<void> | undefined;
 let store: BlobStore;
 let open: Opened;
 let opened: Opened[];
@@ -30,9 +32,11 @@ beforeEach(async () => {
   clock = new StandingClock();
   inner = createMemoryStore();
   fails = () => false;
+  beforeRead = () => undefined;
   store = {
     ...inner,
     read: async (name, range, options) => {
+      await beforeRead(name);
       if (fails(name)) throw new Error("no answer");
       return inner.read(name, range, options);
     },
@@ -79,16 +83,34 @@ describe("a snapshot", () => {
     const [first, second] = await Promise.all([snapshots.newest(), snapshots.newest()]);
     expect(second).toBe(first);
     expect(await snapshots.newest()).toBe(first);
-    await snapshots.prepare(first.manifest);
     await open.index.upsert(items(20, 30));
     const newer = await snapshots.newest();
     expect(newer).not.toBe(first);
     expect(newer.manifest.version).toBeGreaterThan(first.manifest.version);
     expect(newer.segments[0].reader).toBe(first.segments[0].reader);
-    // An older one that is opened late takes the place of nothing.
-    await snapshots.prepare(first.manifest);
-    expect(await snapshots.newest()).toBe(newer);
     expect((await closest(open, newer)).map((found) => found.length)).toEqual([3, 3]);
+  });
+
+  test("that is older and opened late takes the place of nothing", async () => {
+    await open.index.upsert(items(0, 20));
+    await open.index.upsert(items(20, 30));
+    const { snapshots } = another().inner;
+    let [begin, resume] = [() => {}, () => {}];
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    const resumed = new Promise<void>((resolve) => (resume = resolve));
+    beforeRead = (name) => {
+      if (!name.includes("/segment/")) return;
+      begin();
+      return resumed;
+    };
+    const older = snapshots.newest();
+    await begun;
+    beforeRead = () => undefined;
+    await open.index.compact();
+    const newer = await snapshots.newest();
+    resume();
+    expect((await older).manifest.version).toBeLessThan(newer.manifest.version);
+    expect(await snapshots.newest()).toBe(newer);
   });
 
   test("is at hand without asking storage as long as the client allows", async () => {
@@ -104,10 +126,6 @@ describe("a snapshot", () => {
     expect((await patient.inner.snapshots.readNewest(async (read) => read)).segments.length).toBe(2);
     clock.advance(1001);
     expect(openedOf(patient.inner)).toBeUndefined();
-    const forever = patient.inner.snapshots.asLoaded();
-    await open.index.upsert(items(30, 40));
-    expect(openedOf({ snapshots: forever })?.segments.length).toBe(2);
-    expect((await forever.read((read) => read)).segments.length).toBe(2);
   });
 
   test("that has no items with a time is current for ever; one that has, until the first expires", async () => {

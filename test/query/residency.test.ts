@@ -19,7 +19,7 @@ test("a table is made once per snapshot with a model, and never again of an olde
   const cache = new IndexCache(blockCache);
   const residency = new Residency(cache);
   expect(residency.ensureTable(await inner.snapshots.newest())).toBeUndefined();
-  expect(cache.bytes).toBe(0);
+  expect(cache.blocks.bytes).toBe(0);
   await index.train({ nLists: 5 });
   const first = (await inner.snapshots.hold()).snapshot;
   const table = residency.ensureTable(first);
@@ -63,7 +63,7 @@ test("a table for which the cache has no room evicts blocks once per snapshot, a
   const { snapshot } = await inner.snapshots.hold();
   const ample = new IndexCache(new BlockCache(1_000_000));
   new Residency(ample).ensureTable(snapshot);
-  const room = ample.bytes;
+  const room = ample.blocks.bytes;
   const blockCache = new BlockCache(10 * room);
   const cache = new IndexCache(blockCache);
   const holding = cache.groupOf({});
@@ -82,7 +82,8 @@ test("a table for which the cache has no room evicts blocks once per snapshot, a
   expect(blocks.peek("block")).toBe(block);
   // What evicts a table that had room gives way to it again.
   const small = { bytes: Math.floor(room / 10) };
-  for (let i = 0; i < 400 || cache.bytes + room <= cache.bytesMax; i++) blocks.put(`${i}`, small);
+  for (let i = 0; i < 400 || cache.blocks.bytes + room <= cache.blocks.bytesMax; i++)
+    blocks.put(`${i}`, small);
   expect(residency.ensureTable(snapshot)).toBeDefined();
   await close();
   await blockCache.close();

@@ -5,7 +5,6 @@ import { systemClock } from "../../src/state/commit/clock.js";
 import { allocatedBytes, wordsAt } from "../../src/engine/kernels/memory.js";
 import { compileFilter } from "../../src/api/filter/compile.js";
 import type { Matches } from "../../src/query/matches.js";
-import { memoryUse } from "../../src/query/searcher.js";
 import { isComplete, openedListBlocks, pinListBlocks, PlacedRows } from "../../src/query/open-list-blocks.js";
 import type { HeldSnapshot } from "../../src/query/snapshot/open-snapshots.js";
 import { pinIdTables } from "../../src/query/snapshot/id-tables.js";
@@ -302,17 +301,4 @@ describe("few rows that match a filter", () => {
       }
     }
   });
-});
-
-test("the use of memory is that of the cache, the kernels and the process", async () => {
-  const cache = { bytes: 1, bytesMax: 2, lookups: 3, misses: 4 };
-  const { rssBytes, ...rest } = memoryUse(cache);
-  expect(rest).toEqual({
-    kernelBytes: allocatedBytes(),
-    cacheBytes: 1,
-    cacheBytesMax: 2,
-    cacheLookups: 3,
-    cacheMisses: 4,
-  });
-  expect(rssBytes).toBeGreaterThan(2 ** 20);
 });

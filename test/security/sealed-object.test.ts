@@ -42,7 +42,7 @@ test("opening inverts sealing, block by block in any order", () => {
 test("the bytes are those that docs/internals/format.md gives", () => {
   const plaintext = Buffer.from("what FORMAT.md says");
   const bytes = Buffer.from(sealObject(parent, context, plaintext));
-  expect(bytes.subarray(0, 12)).toEqual(Buffer.from("534c44580104000000000000", "hex"));
+  expect(bytes.subarray(0, 12)).toEqual(Buffer.from("534c44580204000000000000", "hex"));
   const salt = bytes.subarray(12, 44);
   const info = Buffer.concat([
     Buffer.from("sealdex/1/object\0\u0004", "latin1"),
@@ -118,7 +118,7 @@ test("bytes that are no object of this kind and format are reported as such, bef
   for (let i = 0; i < 8; i++) {
     const other = Uint8Array.from(bytes);
     other[i] ^= 1;
-    expect(() => openObject(parent, context, other)).toThrow("it is not a segment of format 1");
+    expect(() => openObject(parent, context, other)).toThrow("it is not a segment of format 2");
   }
 });
 

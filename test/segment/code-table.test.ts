@@ -1,77 +1,44 @@
-/** Which sealed blocks of codes are one block. */
+/** The table of the code blocks of a segment. */
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ByteWriter } from "../../src/engine/byte-writer.js";
-import { codeBlockBytesMax, CodeTable, writeCodeEntries } from "../../src/state/segment/code-table.js";
+import { CodeTable, writeCodeEntries } from "../../src/state/segment/code-table.js";
 import { EntryReader } from "../../src/state/segment/block-table.js";
 
 const offset = 76;
 
-interface Sealed {
+interface Written {
   readonly length: number;
   readonly rows: number;
   readonly list: number;
   readonly radius?: number;
 }
 
-function tableOf(sealed: readonly Sealed[]): CodeTable {
+function tableOf(blocks: readonly Written[]): CodeTable {
   const entries = new ByteWriter();
   writeCodeEntries(
     entries,
-    sealed.map((block) => ({ radius: 1, ...block })),
+    blocks.map((block) => ({ radius: 1, ...block })),
   );
-  const rows = sealed.reduce((sum, block) => sum + block.rows, 0);
-  return new CodeTable(new EntryReader(entries.view().slice(), 0), sealed.length, rows, offset);
+  const rows = blocks.reduce((sum, block) => sum + block.rows, 0);
+  return new CodeTable(new EntryReader(entries.view().slice(), 0), blocks.length, rows, offset);
 }
 
-const sealedCounts = (table: CodeTable) => Array.from(table, ({ sealed }) => sealed);
-
-test("sealed blocks of one list that follow one another are one block", () => {
+test("blocks know their list, and are found by number and by row", () => {
   const table = tableOf([
     { length: 1100, rows: 64, list: 0, radius: 2 },
-    { length: 900, rows: 32, list: 0, radius: 5 },
     { length: 800, rows: 7, list: 0, radius: 3 },
     { length: 1070, rows: 64, list: 2 },
-    { length: 60, rows: 1, list: 3 },
   ]);
-  expect(table.length).toBe(3);
-  expect(table.at(0)).toEqual({
-    number: 0,
-    offset,
-    length: 2800,
-    firstRow: 0,
-    rows: 103,
-    list: 0,
-    radius: 5,
-    sealed: 3,
-  });
-  expect(table.at(1)).toMatchObject({ number: 3, offset: offset + 2800, firstRow: 103, rows: 64, sealed: 1 });
-  expect(table.sealedOf(table.at(0)).map(({ firstRow, rows, sealed }) => [firstRow, rows, sealed])).toEqual([
-    [0, 64, 1],
-    [64, 32, 1],
-    [96, 7, 1],
+  expect([...table]).toEqual([
+    { number: 0, offset, length: 1100, firstRow: 0, rows: 64, list: 0, radius: 2 },
+    { number: 1, offset: offset + 1100, length: 800, firstRow: 64, rows: 7, list: 0, radius: 3 },
+    { number: 2, offset: offset + 1900, length: 1070, firstRow: 71, rows: 64, list: 2, radius: 1 },
   ]);
-  expect(table.sealedOf(table.at(1))).toEqual([table.at(1)]);
+  expect(table.lists).toBe(3);
   expect(table.at(0)).toBe(table.at(0));
-  expect([0, 63, 64, 102, 103, 166, 167].map((row) => table.ofRow(row))).toEqual(
-    [0, 0, 0, 0, 1, 1, 2].map((i) => table.at(i)),
-  );
-  expect([0, 1, 2, 3, 4].map((number) => table.positionOf(number))).toEqual([0, 0, 0, 1, 2]);
-});
-
-test("after a number of rows that kernels cannot continue, another block begins", () => {
-  const rows = (counts: readonly number[]) =>
-    tableOf(counts.map((count) => ({ length: 2000, rows: count, list: 4 })));
-  expect(sealedCounts(rows([32, 33, 64, 1, 1]))).toEqual([2, 2, 1]);
-});
-
-test("a block has as many bytes as may be, whatever a sealed one has", () => {
-  const lengths = (all: readonly number[]) => tableOf(all.map((length) => ({ length, rows: 32, list: 0 })));
-  const half = codeBlockBytesMax / 2;
-  expect(sealedCounts(lengths([half, half, 512]))).toEqual([2, 1]);
-  expect(sealedCounts(lengths([half, half + 1, half - 1, 512]))).toEqual([1, 2, 1]);
-  expect(sealedCounts(lengths([3 * half, 512, 3 * half]))).toEqual([1, 1, 1]);
+  expect([0, 63, 64, 70, 71, 134].map((row) => table.ofRow(row).number)).toEqual([0, 0, 1, 1, 2, 2]);
 });
 
 test("of a segment without rows there are none", () => {

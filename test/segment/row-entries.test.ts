@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ByteWriter } from "../../src/engine/byte-writer.js";
 import { SealdexError } from "../../src/errors.js";
-import { codeBlockBytesMax, CodeTable, writeCodeEntries } from "../../src/state/segment/code-table.js";
+import { CodeTable, writeCodeEntries } from "../../src/state/segment/code-table.js";
 import { EntryReader, writeEntries } from "../../src/state/segment/block-table.js";
 
 const u32 = fc.integer({ min: 1, max: 2 ** 32 - 1 });
@@ -64,7 +64,7 @@ test("entries that do not fit are corrupt, whatever they are", () => {
   expect(isRefused(wordsOf([...Array.from({ length: 12 }, () => 0xff), 0], 1, 1))).toBe(true);
   fc.assert(
     fc.property(fc.uint8Array(), fc.nat(20), fc.nat(300), (bytes, count, rows) => {
-      isRefused(() => [...new CodeTable(new EntryReader(bytes, 0), count, rows, codeBlockBytesMax)]);
+      isRefused(() => [...new CodeTable(new EntryReader(bytes, 0), count, rows, 76)]);
     }),
   );
 });

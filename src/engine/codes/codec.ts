@@ -3,7 +3,7 @@
  * calls, so that reading and decryption can happen between them, and neither half depends on the other.
  */
 
-import type { CodePiece, Sections } from "./code-pieces.js";
+import type { RowCodes } from "./code-sections.js";
 import type { CodedModel } from "../model.js";
 import type { RotatedCentroids } from "./rabitq.js";
 import type { Work } from "../work.js";
@@ -44,14 +44,12 @@ export interface LoadedRowCodes extends LoadedBlock {
 export type LoadedCodes = LoadedVectors | LoadedScalarCodes | LoadedRowCodes;
 
 interface BlockCodec {
-  /** The sections of the codes of n rows. */
-  readonly sections: Sections;
   /** Bytes of the codes of n rows. */
   codeBytes(n: number): number;
   /** Throws `corrupt` unless the codes are well-formed. All other functions take checked codes. */
-  check(piece: CodePiece): void;
-  /** Copies the codes of n rows, in pieces, into kernel memory. `fingerprints` is the address of n * 4 words. */
-  load(pieces: readonly CodePiece[], fingerprints: number): LoadedCodes;
+  check(rows: RowCodes): void;
+  /** Copies the codes of n rows into kernel memory. `fingerprints` is the address of n * 4 words. */
+  load(rows: RowCodes, fingerprints: number): LoadedCodes;
 }
 
 /** Vectors that are stored bit for bit if they have the codec's precision, and RaBitQ codes of them. */

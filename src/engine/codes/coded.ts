@@ -23,14 +23,7 @@ import {
   unpackBlock,
   unpackRows,
 } from "./code-layout.js";
-import {
-  checkLength,
-  type CodePiece,
-  consecutive,
-  copyPieces,
-  rowsIn,
-  type Sections,
-} from "./code-pieces.js";
+import { checkLength, type RowCodes, type Sections } from "./code-sections.js";
 import type { LoadedRowCodes, RowCodec } from "./codec.js";
 import { decodeRows, layoutOf, type ModelQuantizer } from "./model-quantizer.js";
 
@@ -65,12 +58,11 @@ export function codedCodec(
     model,
     rowBytes,
     rowCost: quantizer?.rowCost ?? 0,
-    sections,
     codeBytes: (n) => blockBytes(layout, n),
-    check(piece) {
-      checkLength(piece, sections);
-      checkReferences(piece, model, directions);
-      checkCodewords(piece, model, config);
+    check(rows) {
+      checkLength(rows, sections);
+      checkReferences(rows, model, directions);
+      checkCodewords(rows, model, config);
     },
     unpack: (codes, n, chosen) =>
       chosen === undefined ? unpackBlock(layout, codes, n) : unpackRows(layout, codes, n, chosen),
@@ -78,15 +70,14 @@ export function codedCodec(
     encodeRows,
     decodeRows: decode,
     decode: (codes, n) => decode(unpackBlock(layout, codes, n)),
-    load(pieces, fingerprints) {
-      const n = rowsIn(pieces);
+    load({ codes, n }, fingerprints) {
       const length = blockBytes(layout, n);
       const structBytes = blockLayout.bytes + rowCodesLayout.bytes;
       const address = allocate(structBytes + length + slackBytes);
       const rowCodes = address + blockLayout.bytes;
       writeBlockStruct(address, { n, dimension: model.dimension, fingerprints, rowCodes });
       const at = address + structBytes;
-      copyPieces(pieces, sections, consecutive(at, sections(n)));
+      bytesAt(at, length).set(codes);
       const references = readReferences(at, n);
       const { reference, noCentroid: undirected } = references;
       const undirectedAt = undirected.length > 0 ? allocate(4 * undirected.length) : 0;
@@ -125,7 +116,7 @@ export function codedCodec(
 }
 
 /** Throws `corrupt` unless each row has a reference centroid of the model or, of `directions`, none. */
-function checkReferences({ codes, n }: CodePiece, { quantizer, dimension }: CodedModel, directions: boolean) {
+function checkReferences({ codes, n }: RowCodes, { quantizer, dimension }: CodedModel, directions: boolean) {
   // A copy, which is aligned.
   const references = new Uint32Array(new Uint8Array(codes.subarray(0, 4 * n)).buffer);
   const count = quantizer.references.length / dimension;
@@ -137,7 +128,7 @@ function checkReferences({ codes, n }: CodePiece, { quantizer, dimension }: Code
 }
 
 /** Throws `corrupt` unless each row has codewords of the model. */
-function checkCodewords({ codes, n }: CodePiece, { quantizer, dimension }: CodedModel, config: IndexConfig) {
+function checkCodewords({ codes, n }: RowCodes, { quantizer, dimension }: CodedModel, config: IndexConfig) {
   if (quantizer.codebooks === undefined) return;
   const k = quantizer.codebooks.codewords.length / dimension;
   const layout = productLayout(config);

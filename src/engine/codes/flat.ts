@@ -6,7 +6,7 @@
  * float64, so they do not depend on how rows are distributed over blocks.
  */
 
-import { bytesOf, checkLength, type CodePiece, copyPieces, rowsIn, type Sections } from "./code-pieces.js";
+import { bytesOf, checkLength, copySections, type RowCodes, type Sections } from "./code-sections.js";
 import type { LoadedVectors, PruningCodes, VectorCodec } from "./codec.js";
 import type { Metric } from "../config.js";
 import { allocateFlat, loadedVectors } from "./flat-codes.js";
@@ -21,9 +21,8 @@ export function flatCodec(metric: Metric, dimension: number, pruning: PruningCod
   ];
   return {
     kind: "vectors",
-    sections,
     codeBytes: (n) => bytesOf(sections, n),
-    check: (piece) => checkLength(piece, sections),
+    check: (rows) => checkLength(rows, sections),
     *encode(vectors, list) {
       const exact = new Uint8Array(vectors.buffer, vectors.byteOffset, vectors.byteLength);
       if (typeof pruning === "string") return [exact];
@@ -35,20 +34,20 @@ export function flatCodec(metric: Metric, dimension: number, pruning: PruningCod
       new Uint8Array(vectors.buffer).set(codes.subarray(0, n * rowBytes));
       return vectors;
     },
-    load: (pieces, fingerprints) => loadFlat(pieces, sections, dimension, fingerprints),
+    load: (rows, fingerprints) => loadFlat(rows, sections, dimension, fingerprints),
   };
 }
 
 function loadFlat(
-  pieces: readonly CodePiece[],
+  rows: RowCodes,
   sections: Sections,
   dimension: number,
   fingerprints: number,
 ): LoadedVectors {
-  const n = rowsIn(pieces);
+  const { n } = rows;
   const isPruned = sections(n).length > 1;
   const memory = allocateFlat(n, dimension, isPruned ? rabitqBytes(n, dimension) : 0);
-  copyPieces(pieces, sections, [memory.vectors, ...rabitqAddresses(memory.factors, n)]);
+  copySections(rows, sections, [memory.vectors, ...rabitqAddresses(memory.factors, n)]);
   if (isPruned) unpackRabitq(memory.factors, n, dimension);
   kernels().normsFloat64(memory.vectors, n, dimension, memory.norms);
   return loadedVectors(memory, fingerprints);

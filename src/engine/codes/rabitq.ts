@@ -7,7 +7,7 @@
  */
 
 import type { Metric } from "../config.js";
-import { rowsTogether } from "./code-pieces.js";
+import { rowsTogether } from "./code-sections.js";
 import { allocate, bytesAt, floatsAt, free } from "../kernels/memory.js";
 import { directionsOf } from "../rows.js";
 import { type Rotation, rotatedDimension } from "../rotation.js";

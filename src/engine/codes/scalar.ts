@@ -7,7 +7,7 @@
  */
 
 import { writeBlockStruct } from "./block-struct.js";
-import { bytesOf, checkLength, type CodePiece, copyPieces, rowsIn, type Sections } from "./code-pieces.js";
+import { bytesOf, checkLength, copySections, type RowCodes, type Sections } from "./code-sections.js";
 import type { LoadedScalarCodes, PruningCodes, ScalarCodec } from "./codec.js";
 import type { Metric, ScalarPrecision } from "../config.js";
 import { kernels } from "../kernels/kernels.js";
@@ -40,16 +40,15 @@ export function scalarCodec(
   ];
   return {
     kind: "scalar",
-    sections,
     codeBytes: (n) => bytesOf(sections, n),
-    check: (piece) => checkLength(piece, sections),
+    check: (rows) => checkLength(rows, sections),
     *encode(vectors, list) {
       const codes = encodeScalars(vectors, shape);
       if (typeof pruning === "string") return [codes];
       return [codes, yield* encodeList(vectors, metric, pruning, list)];
     },
     decode: (codes, n) => decodeScalars(codes, n, shape),
-    load: (pieces, fingerprints) => load(pieces, sections, shape, fingerprints),
+    load: (rows, fingerprints) => load(rows, sections, shape, fingerprints),
   };
 }
 
@@ -111,13 +110,13 @@ function decodeAt(
 }
 
 function load(
-  pieces: readonly CodePiece[],
+  rowCodes: RowCodes,
   sections: Sections,
   shape: ScalarShape,
   fingerprints: number,
 ): LoadedScalarCodes {
   const { precision, dimension } = shape;
-  const n = rowsIn(pieces);
+  const { n } = rowCodes;
   const rowBytes = componentBytes[precision] * dimension;
   const isPruned = sections(n).length > 2;
   const rabitqLength = isPruned ? rabitqBytes(n, dimension) : 0;
@@ -128,7 +127,7 @@ function load(
   const block = norms + 8 * n;
   const factors = block + blockLayout.bytes;
   const scales = factors + rabitqLength;
-  copyPieces(pieces, sections, [scales, vectors, ...rabitqAddresses(factors, n)]);
+  copySections(rowCodes, sections, [scales, vectors, ...rabitqAddresses(factors, n)]);
   if (isPruned) unpackRabitq(factors, n, dimension);
   const decoded = allocate(4 * n * dimension);
   kernels().decodeScalar(vectors, scales, n, dimension, kernelPrecision[precision], decoded);

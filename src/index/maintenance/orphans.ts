@@ -57,6 +57,8 @@ export class OrphanMark {
 }
 
 const renewalMs = 60 * 60 * 1000;
+/** Of a record that is damaged, or of another format. */
+const unreadable: ReadonlySet<string> = new Set(["corrupt", "not_supported"]);
 
 /**
  * Deletes the orphans whose newest mark is a day old, and the marks of indexes that have a record all the same. With `dryRun`
@@ -111,18 +113,18 @@ export class OrphanSweeps {
   }
 }
 
-/** Whether there is a record of this index. A damaged record of the name may be its own. */
+/** Whether there is a record of this index. A record of the name that cannot be read may be its own. */
 async function recordOf(
   configStore: BlobStore,
   { indexName, indexId }: IndexPlace,
-): Promise<"there" | "damaged" | "none"> {
+): Promise<"there" | "unreadable" | "none"> {
   const names = await listRecords(configStore, indexName);
   const records = await Promise.all(names.map((name) => readObject(configStore, "record", name)));
   try {
     const ids = records.flatMap((bytes) => (bytes === null ? [] : [indexIdOf(indexName, bytes)]));
     return ids.some((id) => equalInConstantTime(id, indexId)) ? "there" : "none";
   } catch (error) {
-    if (error instanceof SealdexError && error.code === "corrupt") return "damaged";
+    if (error instanceof SealdexError && unreadable.has(error.code)) return "unreadable";
     throw error;
   }
 }

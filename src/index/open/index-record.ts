@@ -15,7 +15,13 @@ import {
   type WrapKeys,
 } from "../../crypto/keys.js";
 import { checkObjectLength } from "../../state/commit/read-object.js";
-import { type ObjectContext, onlyKey, openObject, sealObject } from "../../crypto/sealed-object.js";
+import {
+  formatVersion,
+  type ObjectContext,
+  onlyKey,
+  openObject,
+  sealObject,
+} from "../../crypto/sealed-object.js";
 import { SealdexError } from "../../errors.js";
 import type { KeySource } from "../../keys/key-provider.js";
 import { KeyRing } from "../../keys/key-ring.js";
@@ -71,7 +77,8 @@ export type IndexKeyset = Keyset<IndexDefinition>;
 /** The name of the first wrap, which every index has. */
 export const ownerName = "owner";
 
-const magic = Buffer.from("SLDXREC\u0001", "latin1");
+const magic = Buffer.concat([Buffer.from("SLDXREC", "latin1"), Uint8Array.of(formatVersion)]);
+const versionAt = magic.length - 1;
 const idBytes = 16;
 const checksumBytes = 32;
 const lengthBytes = 4;
@@ -238,14 +245,25 @@ function checkedBody(indexName: string, bytes: Uint8Array): Uint8Array {
   ) {
     throw damaged(indexName);
   }
-  if (!equalInConstantTime(body.subarray(0, magic.length), magic)) {
-    throw new SealdexError("corrupt", `index "${indexName}": its record is of an unknown format`);
-  }
+  if (!equalInConstantTime(body.subarray(0, versionAt), magic.subarray(0, versionAt)))
+    throw damaged(indexName);
+  if (body[versionAt] !== formatVersion) throw otherFormat(indexName, body[versionAt]);
   return body;
 }
 
 function damaged(indexName: string): SealdexError {
   return new SealdexError("corrupt", `index "${indexName}": its record is damaged`);
+}
+
+function otherFormat(indexName: string, version: number): SealdexError {
+  const advice =
+    version > formatVersion
+      ? "update sealdex"
+      : "export its items with the release that wrote it, and import them into a new index";
+  return new SealdexError(
+    "not_supported",
+    `index "${indexName}": it is stored in format ${version}, this release reads format ${formatVersion}: ${advice}`,
+  );
 }
 
 function wrongKey({ indexName }: StoredRecord): SealdexError {

@@ -9,7 +9,6 @@ import { ManifestLog } from "../../state/commit/manifest-log.js";
 import { Namespaces } from "../../state/commit/namespaces.js";
 import type { ModelIdentity } from "../../embedding/index-embedder.js";
 import type { IndexConfig } from "../../engine/config.js";
-import { EarlyReads } from "../../query/snapshot/early-reads.js";
 import { OpenObjects } from "../../query/snapshot/open-objects.js";
 import { NamespaceScopes, type SearchTarget } from "./namespace-scopes.js";
 import type { Snapshot } from "../../query/snapshot/snapshot.js";
@@ -48,8 +47,6 @@ export interface OpenIndex extends SearchTarget {
   readonly record: RecordAccess;
   /** Where segments and models are. */
   readonly store: BlobStore;
-  /** What of `store` is read before it is known to be needed. */
-  readonly early: EarlyReads;
   readonly writer: ObjectWriter;
   readonly dropped: DroppedObjects;
   /** Of the client. */
@@ -132,9 +129,13 @@ export function openIndex(
   });
   const maintenance = new Maintenance(clock, resources.runner, () => resources.jobsOf(index));
   const indexCache = new IndexCache(cache);
-  const early = new EarlyReads(folders.indexStore);
   const namespaces = new Namespaces(folders.configStore, identity);
-  const objects = new OpenObjects({ indexId, keys, config, namespaces }, early, indexCache, oblivious);
+  const objects = new OpenObjects(
+    { indexId, keys, config, namespaces },
+    folders.indexStore,
+    indexCache,
+    oblivious,
+  );
   const scopes = new NamespaceScopes({
     log,
     objects,
@@ -162,7 +163,6 @@ export function openIndex(
     access: new IndexAccess(recordAccess, log),
     record: recordAccess,
     store: folders.indexStore,
-    early,
     writer: new ObjectWriter(
       record,
       folders.indexStore,

@@ -13,7 +13,6 @@ import { SegmentReader } from "../../state/segment/segment-reader.js";
 import { decodeModel } from "../../state/segment/stored-model.js";
 import { expectStored } from "../../checks/stored-json.js";
 import type { BlobStore } from "../../storage/blob-store.js";
-import type { EarlyReads } from "./early-reads.js";
 import { findExpired, tombstoneSegments } from "./expired-items.js";
 import { keysOfSegment, type ObjectOwner } from "./segment-keys.js";
 import { type OpenSegment, Snapshot } from "./snapshot.js";
@@ -28,7 +27,7 @@ interface SharedReader {
 
 export class OpenObjects {
   readonly #owner: ObjectOwner;
-  readonly #store: EarlyReads;
+  readonly #store: Pick<BlobStore, "read">;
   readonly #cache: IndexCache;
   readonly #readers = new Map<string, SharedReader>();
   readonly #usedBy = new WeakMap<Snapshot, readonly SharedReader[]>();
@@ -36,7 +35,7 @@ export class OpenObjects {
   readonly #oblivious: boolean;
 
   /** `oblivious`: segments are read as a whole, and their ciphertext is kept while they are open. */
-  constructor(owner: ObjectOwner, store: EarlyReads, cache: IndexCache, oblivious: boolean) {
+  constructor(owner: ObjectOwner, store: Pick<BlobStore, "read">, cache: IndexCache, oblivious: boolean) {
     this.#owner = owner;
     this.#store = store;
     this.#cache = cache;
@@ -166,8 +165,8 @@ export class OpenObjects {
 
   #checkRoom({ segments }: Manifest): void {
     const bytes = segments.reduce((sum, { length }) => sum + length, 0);
-    if (bytes <= this.#cache.bytesMax) return;
-    const limit = this.#cache.bytesMax;
+    const limit = this.#cache.blocks.bytesMax;
+    if (bytes <= limit) return;
     throw new SealdexError(
       "too_large",
       `oblivious: expected an index of at most cacheBytesMax, ${limit}, stored bytes, got ${bytes}`,

@@ -30,14 +30,6 @@ export class Snapshots {
     this.#maxStalenessMs = maxStalenessMs;
   }
 
-  /**
-   * The same snapshots for one request, which began before the log of manifests was opened: to it, all that the log knows is recent
-   * enough.
-   */
-  asLoaded(): Snapshots {
-    return new Snapshots(this.#log, this.#open, Infinity);
-  }
-
   /** The manifest with the segments in scope alone. */
   select(manifest: Manifest): Promise<Manifest> {
     return this.#open.select(manifest);
@@ -58,11 +50,6 @@ export class Snapshots {
       if (await this.wasSuperseded(manifest, error)) return this.newest();
       throw error;
     }
-  }
-
-  /** Opens a manifest that is the known one, before anybody asks for it. */
-  async prepare(manifest: Manifest): Promise<void> {
-    await this.#open.at(manifest);
   }
 
   /** The newest snapshot, if that is known and open without waiting. */

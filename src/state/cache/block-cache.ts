@@ -1,22 +1,52 @@
 /**
- * Opened blocks and values derived from them, decrypted, under one limit of bytes for all indexes of a client, and one for all clients of the
- * process. If one is exceeded, the least recently used are evicted. Code blocks lie in kernel memory and are scanned there; pages of records,
- * contents and ids lie in the heap.
+ * Opened blocks and values derived from them, decrypted, under one limit of bytes for all indexes of a client, and one for all clients of
+ * the process, since these share the 4 GiB of kernel memory. If the first is exceeded, the least recently used are evicted; if the second,
+ * those of the largest cache. Code blocks lie in kernel memory and are scanned there; pages of records, contents and ids lie in the heap.
  *
  * Pinned values are in use and are never evicted, so the values that queries hold at the moment can exceed a limit.
  */
 
+import { totalmem } from "node:os";
+import { allocatedBytes } from "../../engine/kernels/memory.js";
 import { forEachYielding } from "../../async/event-loop.js";
+import type { MemoryUse } from "../../api/vector-index.js";
 import { CacheGroup, type IdleValue } from "./cache-group.js";
 
-export class BlockCache implements LimitedCache {
+/** The share of a limit that eviction leaves: otherwise every load would evict again. */
+const keptShare = 0.9;
+/** Of a client, by default. */
+const clientBytesMax = 2 * 1024 ** 3;
+const memoryShare = 1 / 4;
+
+/** The limit that several caches share, and the bytes they hold. */
+export interface SharedLimit {
+  readonly bytesMax: number;
+  bytes: number;
+  /** Those that hold something: so they give back the memory of clients that are dropped without being closed. */
+  readonly caches: Set<BlockCache>;
+}
+
+/** Of this process. The rest of the 4 GiB of kernel memory is for models that are trained, and for work in progress. */
+const processLimit: SharedLimit = { bytesMax: 3 * 1024 ** 3, bytes: 0, caches: new Set() };
+
+/** A quarter of this process's memory: the machine's, or the limit of its container. */
+export function cacheBytesDefault(): number {
+  // Undefined or beyond the machine's memory if nothing is constrained. Not available before Node 20.12.
+  const constrained =
+    (process as { constrainedMemory?: () => number | undefined }).constrainedMemory?.() || Infinity;
+  return Math.floor(Math.min(clientBytesMax, memoryShare * Math.min(totalmem(), constrained)));
+}
+
+export class BlockCache {
   readonly bytesMax: number;
   readonly #shared: SharedLimit;
   readonly #groups = new Set<CacheGroup>();
   /** Closes the groups whose holders are unreachable. */
   readonly #holders = new FinalizationRegistry<CacheGroup>((group) => group.close());
   #bytes = 0;
+  /** How often values were asked for, all that a query needs of one kind at a time. */
   #uses = 0;
+  /** Of these, how often at least one value had to be read from storage. */
   #misses = 0;
   #isEvicting = false;
 
@@ -31,19 +61,21 @@ export class BlockCache implements LimitedCache {
     return this.#bytes;
   }
 
-  /** How often values were asked for, all that a query needs of one kind at a time. */
-  get lookups(): number {
-    return this.#uses;
-  }
-
-  /** Lookups that had to read at least one value from storage. */
-  get misses(): number {
-    return this.#misses;
+  memory(): MemoryUse {
+    return {
+      rssBytes: process.memoryUsage.rss(),
+      kernelBytes: allocatedBytes(),
+      cacheBytes: this.#bytes,
+      cacheBytesMax: this.bytesMax,
+      cacheLookups: this.#uses,
+      cacheMisses: this.#misses,
+    };
   }
 
   /** Whether so many bytes more fit without evicting anything. */
   hasRoom(bytes: number): boolean {
-    return this.#bytes + bytes <= this.bytesMax && this.#shared.hasRoom(bytes);
+    const shared = this.#shared;
+    return this.#bytes + bytes <= this.bytesMax && shared.bytes + bytes <= shared.bytesMax;
   }
 
   /** Counts a use of values that are not asked for one by one, and returns the number that their `lastUse` should give. */
@@ -65,7 +97,7 @@ export class BlockCache implements LimitedCache {
       tick: () => this.tick(),
       add: (bytes) => {
         this.#bytes += bytes;
-        shared.add(bytes);
+        shared.bytes += bytes;
       },
       noteMiss: () => {
         this.#misses++;
@@ -74,11 +106,11 @@ export class BlockCache implements LimitedCache {
       settle: () => this.#settle(),
       leave: () => {
         this.#groups.delete(group);
-        if (this.#groups.size === 0) shared.leave(this);
+        if (this.#groups.size === 0) shared.caches.delete(this);
       },
     });
     this.#groups.add(group);
-    shared.join(this);
+    shared.caches.add(this);
     this.#holders.register(holder, group);
     return group;
   }
@@ -100,11 +132,18 @@ export class BlockCache implements LimitedCache {
   }
 
   #settle(): void {
-    if (this.#bytes > this.bytesMax) this.shrinkTo(keptShare * this.bytesMax);
-    this.#shared.settle();
+    if (this.#bytes > this.bytesMax) this.#shrinkTo(keptShare * this.bytesMax);
+    const { bytesMax, caches } = this.#shared;
+    if (this.#shared.bytes <= bytesMax) return;
+    for (const cache of [...caches].sort((a, b) => b.#bytes - a.#bytes)) {
+      const excess = this.#shared.bytes - keptShare * bytesMax;
+      if (excess <= 0) break;
+      cache.#shrinkTo(cache.#bytes - excess);
+    }
   }
 
-  shrinkTo(bytesMax: number): void {
+  /** Evicts what is not pinned, the least recently used first, until no more than so many bytes are left. */
+  #shrinkTo(bytesMax: number): void {
     // A value that is removed may unpin others, which settles again.
     if (this.#isEvicting) return;
     this.#isEvicting = true;
@@ -124,62 +163,3 @@ export class BlockCache implements LimitedCache {
     return [...this.#groups].flatMap((group) => group.idle());
   }
 }
-
-// A limit of bytes that the caches of all clients of a process share: kernel memory is 4 GiB for all of them, and an allocation beyond
-// fails, whichever client makes it.
-
-interface LimitedCache {
-  /** Memory that cached values and their owners hold, in bytes. */
-  readonly bytes: number;
-  /** Evicts unpinned values, the least recently used first, until at most `bytesMax` bytes are left. */
-  shrinkTo(bytesMax: number): void;
-}
-
-/** The share of a limit that eviction leaves: otherwise every load would evict again. */
-const keptShare = 0.9;
-
-export class SharedLimit {
-  readonly bytesMax: number;
-  readonly #caches = new Set<LimitedCache>();
-  #bytes = 0;
-  #isSettling = false;
-
-  constructor(bytesMax: number) {
-    this.bytesMax = bytesMax;
-  }
-
-  /** Keeps a cache until it leaves, so that it can give back the memory of clients that are dropped without being closed. */
-  join(cache: LimitedCache): void {
-    this.#caches.add(cache);
-  }
-
-  leave(cache: LimitedCache): void {
-    this.#caches.delete(cache);
-  }
-
-  /** Notes that one of the caches holds so much more, or less. */
-  add(bytes: number): void {
-    this.#bytes += bytes;
-  }
-
-  /** Whether so many bytes more fit without evicting anything. */
-  hasRoom(bytes: number): boolean {
-    return this.#bytes + bytes <= this.bytesMax;
-  }
-
-  /** Evicts unused values from the largest caches until the limit holds. */
-  settle(): void {
-    // Evicting can release further values and re-enter `settle()`.
-    if (this.#bytes <= this.bytesMax || this.#isSettling) return;
-    this.#isSettling = true;
-    for (const cache of [...this.#caches].sort((a, b) => b.bytes - a.bytes)) {
-      const excess = this.#bytes - keptShare * this.bytesMax;
-      if (excess <= 0) break;
-      cache.shrinkTo(cache.bytes - excess);
-    }
-    this.#isSettling = false;
-  }
-}
-
-/** Of this process. The rest of the 4 GiB is for models that are trained, and for work in progress. */
-const processLimit = new SharedLimit(3 * 1024 ** 3);

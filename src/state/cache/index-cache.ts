@@ -13,43 +13,18 @@ interface OwnedGroup {
 }
 
 export class IndexCache {
-  readonly #cache: BlockCache;
+  /** The cache that it is a part of. */
+  readonly blocks: BlockCache;
   readonly #groups = new WeakMap<object, OwnedGroup>();
   readonly #epoch = { now: 1 };
 
-  constructor(cache: BlockCache) {
-    this.#cache = cache;
+  constructor(blocks: BlockCache) {
+    this.blocks = blocks;
   }
 
   /** Changes with each value of this index that leaves kernel memory: until then, all of them stay at their addresses. */
   get epoch(): number {
     return this.#epoch.now;
-  }
-
-  get bytes(): number {
-    return this.#cache.bytes;
-  }
-
-  get bytesMax(): number {
-    return this.#cache.bytesMax;
-  }
-
-  /** See `BlockCache.hasRoom`. */
-  hasRoom(bytes: number): boolean {
-    return this.#cache.hasRoom(bytes);
-  }
-
-  get lookups(): number {
-    return this.#cache.lookups;
-  }
-
-  get misses(): number {
-    return this.#cache.misses;
-  }
-
-  /** See `BlockCache.tick`. */
-  tick(): number {
-    return this.#cache.tick();
   }
 
   /** The group of an owner, one per owner. */
@@ -60,7 +35,7 @@ export class IndexCache {
     // Not the owner and not this cache: a value that refers to its owner, as a loaded model does to its model, would keep
     // the group of an index that is not used any more.
     const holder = {};
-    const group = this.#cache.openGroup(holder, () => {
+    const group = this.blocks.openGroup(holder, () => {
       epoch.now = (epoch.now % epochMax) + 1;
     });
     this.#groups.set(owner, { group, holder });

@@ -9,10 +9,20 @@ import { SealdexError } from "../../errors.js";
 import type { KeyRing } from "../../keys/key-ring.js";
 import { withAbsenceCheckOf } from "../../storage/absence.js";
 import type { BlobStore, ByteRange } from "../../storage/blob-store.js";
+import { type Clock, type Instant, instant } from "./clock.js";
 import { folderPrefix, indexesPrefix } from "./object-names.js";
 
 /** More than any part of an object, and as much as a driver has to read. */
 const rangeBytesMax = 2 ** 30;
+/** Names that are listed when an index is opened. */
+const listedMax = 100;
+
+/** Objects listed below the name of an index. */
+export interface ListedObjects {
+  readonly names: readonly string[];
+  /** When the list was requested. */
+  readonly at: Instant;
+}
 
 /** The part of `store` for the indexes that have had this name. Its keys are names of objects. */
 export function openFolder(store: BlobStore, indexName: string): BlobStore {
@@ -35,6 +45,19 @@ export function openFolder(store: BlobStore, indexName: string): BlobStore {
     close: () => store.close(),
   };
   return withAbsenceCheckOf(inFolder, store, keyOf);
+}
+
+/**
+ * Lists the first objects of the indexes that have had this name, before the record with the id is read. The newest manifest is among
+ * them, unless many older indexes of the name have left objects.
+ */
+export async function listFolder(
+  configStore: BlobStore,
+  indexName: string,
+  clock: Clock,
+): Promise<ListedObjects> {
+  const at = instant(clock);
+  return { names: await openFolder(configStore, indexName).list(indexesPrefix, { limit: listedMax }), at };
 }
 
 /** Lengths come from stored bytes, which the holder of a key may have made up. */

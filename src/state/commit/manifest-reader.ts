@@ -13,12 +13,12 @@ import { absenceCheckOf } from "../../storage/absence.js";
 import type { BlobStore } from "../../storage/blob-store.js";
 import type { AnchoredHistory } from "./anchored-history.js";
 import { type Clock, elapsedMs, type Instant, instant } from "./clock.js";
-import type { IndexIdentity } from "./index-folder.js";
+import type { IndexIdentity, ListedObjects } from "./index-folder.js";
 import type { Manifest } from "./manifest.js";
-import { openManifest, type SealedManifest } from "./stored-manifest.js";
 import { isNumbered, manifestName, manifestPrefix, numberOf } from "./object-names.js";
 import { readObject } from "./read-object.js";
 import { historyMs } from "./retention.js";
+import { openManifest, type SealedManifest } from "./stored-manifest.js";
 
 /** Manifests read at once when catching up: 1, 2, 4, … and then the list is read. */
 const aheadMax = 16;
@@ -29,13 +29,6 @@ const freshMs = historyMs / 4;
 export interface SeenManifest {
   readonly sealed: SealedManifest;
   /** When it was. */
-  readonly at: Instant;
-}
-
-/** Names of the first objects of an index, as listed. */
-export interface ListedObjects {
-  readonly names: readonly string[];
-  /** When the list was requested. */
   readonly at: Instant;
 }
 

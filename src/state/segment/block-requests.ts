@@ -6,8 +6,8 @@ import type { Block } from "./block.js";
 
 /** Blocks that lie near one another are read in one request of at most this many bytes. */
 const requestBytesMax = 4 * 1024 * 1024;
-/** The largest gap between them, two sealed blocks of codes: from any storage, a request takes longer than these bytes. */
-const gapBytesMax = 128 * 1024;
+/** The largest gap between them: from any storage, a request takes longer than these bytes. */
+const gapBytesMax = 64 * 1024;
 /** How many times the bytes that are wanted a request may have. */
 const spanMax = 3;
 /** Blocks opened at a time to take rows from them, in bytes as stored. */

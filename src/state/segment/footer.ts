@@ -76,7 +76,7 @@ type Unplaced<B extends Block> = Omit<B, "number" | "offset">;
 export interface FooterDraft {
   readonly dimension: number;
   readonly rows: number;
-  readonly codes: readonly Omit<Unplaced<CodeBlock>, "sealed">[];
+  readonly codes: readonly Unplaced<CodeBlock>[];
   readonly spilled: readonly Unplaced<Block>[];
   readonly records: readonly Unplaced<RowBlock>[];
   readonly contents: readonly Unplaced<RowBlock>[];
@@ -184,7 +184,7 @@ export function decodeFooter(bytes: Uint8Array, segment: FooterOf): Footer {
   };
   const pages = (words: Uint32Array): BlockTable<PageBlock> =>
     placed(new BlockTable(words, pageWords, number, offset));
-  placed(codeTable.sealed);
+  placed(codeTable);
   const rowBlock = (): RowBlock => ({ ...place(), firstRow: word(), rows: word() });
   const sortedIdBlock = (_: unknown, i: number): SortedIdBlock => ({
     ...rowBlock(),
@@ -298,17 +298,7 @@ export function* blocksIn(footer: Footer): Generator<Block> {
   const { codes, spilled, records, contents, lengths, postings, dictionary } = footer;
   const { sortedIds, columns, expiries, ids } = footer;
   const words = [lengths, postings, dictionary];
-  for (const section of [
-    codes.sealed,
-    spilled,
-    records,
-    contents,
-    ...words,
-    sortedIds,
-    columns,
-    expiries,
-    ids,
-  ])
+  for (const section of [codes, spilled, records, contents, ...words, sortedIds, columns, expiries, ids])
     yield* section;
 }
 
@@ -316,7 +306,7 @@ export function* blocksIn(footer: Footer): Generator<Block> {
 export function footerBytes(footer: Footer): number {
   const { codes, spilled, records, contents, lengths, postings, dictionary } = footer;
   const { columns, expiries, ids } = footer;
-  const sections = [codes.sealed, spilled, lengths, postings, dictionary, columns, expiries, ids];
+  const sections = [codes, spilled, lengths, postings, dictionary, columns, expiries, ids];
   const blocks = sections.reduce((sum, { length }) => sum + length, 0);
   const paths = columns.reduce((sum, block) => sum + block.paths.length, 0);
   return 128 * (blocks + paths) + codes.bytes + records.bytes + contents.bytes;

@@ -2,7 +2,7 @@
 
 import { BitReader } from "../../text/bit-reader.js";
 import { lastUseOf } from "../../engine/codes/block-struct.js";
-import { type CodePiece, rowsIn } from "../../engine/codes/code-pieces.js";
+import type { RowCodes } from "../../engine/codes/code-sections.js";
 import type { Codec, LoadedCodes } from "../../engine/codes/codec.js";
 import { allocate, allocatedBytes, bytesAt, free, wordsAt } from "../../engine/kernels/memory.js";
 import { yieldIfDue } from "../../async/event-loop.js";
@@ -22,7 +22,7 @@ export function fingerprintsOf({ plaintext, rows }: CodePlaintext): Uint8Array {
   return plaintext.subarray(0, 16 * rows);
 }
 
-export function codesOf({ plaintext, rows }: CodePlaintext): CodePiece {
+export function codesOf({ plaintext, rows }: CodePlaintext): RowCodes {
   return { codes: plaintext.subarray(16 * rows), n: rows };
 }
 
@@ -33,20 +33,17 @@ export class OpenCodes implements CachedValue {
   /** Kernel memory offset of the rows' fingerprints, layout (n, 4) words. */
   readonly fingerprints: number;
 
-  /** Clears the plaintexts, of which it has a copy. */
-  constructor(codec: Codec, parts: readonly CodePlaintext[]) {
+  /** Clears the plaintext, of which it has a copy. Throws `corrupt` unless it has codes of its rows. */
+  constructor(codec: Codec, block: CodePlaintext) {
+    const codes = codesOf(block);
+    codec.check(codes);
     const before = allocatedBytes();
-    const pieces = parts.map(codesOf);
-    this.fingerprints = allocate(16 * rowsIn(pieces));
-    let at = this.fingerprints;
-    for (const part of parts) {
-      const own = fingerprintsOf(part);
-      bytesAt(at, own.length).set(own);
-      at += own.length;
-    }
-    this.codes = codec.load(pieces, this.fingerprints);
+    const fingerprints = fingerprintsOf(block);
+    this.fingerprints = allocate(fingerprints.length);
+    bytesAt(this.fingerprints, fingerprints.length).set(fingerprints);
+    this.codes = codec.load(codes, this.fingerprints);
     this.bytes = allocatedBytes() - before;
-    for (const { plaintext } of parts) plaintext.fill(0);
+    block.plaintext.fill(0);
   }
 
   lastUse(): number {

@@ -3,7 +3,6 @@
  */
 
 import type { ParentKeys } from "../../crypto/sealed-object.js";
-import { joinPieces } from "../../engine/codes/code-pieces.js";
 import type { Codec } from "../../engine/codes/codec.js";
 import { gatherVectors } from "../../engine/codes/gather-vectors.js";
 import { SealdexError } from "../../errors.js";
@@ -18,14 +17,7 @@ import type { CodeBlock } from "./code-table.js";
 import { decodeFooter, footerBytes, blocksOfWord, type Footer } from "./footer.js";
 import { findEntry, fingerprintWords } from "./id-table.js";
 import type { IndexCache } from "../cache/index-cache.js";
-import {
-  codesOf,
-  type CodePlaintext,
-  fingerprintsOf,
-  IdPage,
-  OpenCodes,
-  OpenIdTable,
-} from "./opened-blocks.js";
+import { codesOf, fingerprintsOf, IdPage, OpenCodes, OpenIdTable } from "./opened-blocks.js";
 import { Page } from "./page.js";
 import { contentEntries, recordEntries } from "./row.js";
 import { type ReadPage, RowPages } from "./row-pages.js";
@@ -80,8 +72,8 @@ export class SegmentReader {
       blocks,
       opening(
         this.#source.location.context.name,
-        (missing: readonly CodeBlock[]) => this.#readSealed(missing),
-        (_, parts) => new OpenCodes(this.codec, parts),
+        (missing: readonly CodeBlock[]) => this.#source.read(missing),
+        ({ rows }, plaintext) => new OpenCodes(this.codec, { plaintext, rows }),
       ),
     );
   }
@@ -89,13 +81,6 @@ export class SegmentReader {
   /** A code block if it is open already, not pinned: valid until the next await. */
   openedCodes(block: CodeBlock): OpenCodes | undefined {
     return this.cache.peek(block);
-  }
-
-  /** The blocks to open for some rows of a code block: itself if it is open already, or its sealed blocks that have such rows. */
-  neededOf(block: CodeBlock, hasRows: (sealed: CodeBlock) => boolean): readonly CodeBlock[] {
-    if (block.sealed === 1 || this.openedCodes(block) !== undefined) return [block];
-    const needed = this.footer.codes.sealedOf(block).filter(hasRows);
-    return needed.length === block.sealed ? [block] : needed;
   }
 
   /** The id table in kernel memory, opened and pinned; call `unpinTable` when done. */
@@ -133,23 +118,13 @@ export class SegmentReader {
 
   /** Fingerprints and codes of one code block, read past the cache: for passes over everything. */
   async readCodes(block: CodeBlock): Promise<{ fingerprints: Uint32Array; codes: Uint8Array }> {
-    const [parts] = await this.#readSealed([block]);
+    const [plaintext] = await this.#source.read([block]);
+    const read = { plaintext, rows: block.rows };
     const fingerprints = new Uint32Array(4 * block.rows);
-    new Uint8Array(fingerprints.buffer).set(Buffer.concat(parts.map(fingerprintsOf)));
-    return { fingerprints, codes: joinPieces(parts.map(codesOf), this.codec.sections) };
-  }
-
-  /** Per block, the sealed blocks that it consists of, checked. All codes are read here. */
-  async #readSealed(blocks: readonly CodeBlock[]): Promise<CodePlaintext[][]> {
-    const sealed = blocks.map((block) => this.footer.codes.sealedOf(block));
-    const plaintexts = (await this.#source.read(sealed.flat())).values();
-    return sealed.map((parts) =>
-      parts.map(({ rows }) => {
-        const part = { rows, plaintext: plaintexts.next().value as Uint8Array };
-        this.codec.check(codesOf(part));
-        return part;
-      }),
-    );
+    new Uint8Array(fingerprints.buffer).set(fingerprintsOf(read));
+    const rowCodes = codesOf(read);
+    this.codec.check(rowCodes);
+    return { fingerprints, codes: rowCodes.codes };
   }
 
   /** Plaintexts of ascending blocks, read past the cache. */
@@ -159,14 +134,7 @@ export class SegmentReader {
 
   /** Vectors of these rows, as the codec decodes them: bit for bit, unless only codes were kept. */
   async vectors(rows: readonly number[]): Promise<Float32Array[]> {
-    const placesOf = placesByBlock(rows, (row) => {
-      const block = this.footer.codes.ofRow(row);
-      const [needed] = this.neededOf(
-        block,
-        ({ firstRow, rows: count }) => row >= firstRow && row < firstRow + count,
-      );
-      return needed;
-    });
+    const placesOf = this.#placesByBlock(rows);
     const vectors: Float32Array[] = Array.from({ length: rows.length });
     for (const group of groupsOf(distinct([...placesOf.keys()]))) {
       const opened = await this.pinCodes(group);
@@ -181,7 +149,7 @@ export class SegmentReader {
 
   /** The same if the code blocks of these rows are in memory already. */
   openedVectors(rows: readonly number[]): Float32Array[] | undefined {
-    const placesOf = placesByBlock(rows, (row) => this.footer.codes.ofRow(row));
+    const placesOf = this.#placesByBlock(rows);
     const blocks = [...placesOf.keys()];
     const opened: OpenCodes[] = [];
     for (const block of blocks) {
@@ -192,6 +160,18 @@ export class SegmentReader {
     const vectors: Float32Array[] = Array.from({ length: rows.length });
     this.#gatherInto(vectors, rows, placesOf, blocks, opened);
     return vectors;
+  }
+
+  /** Per code block, the places in `rows` of those that it has. */
+  #placesByBlock(rows: readonly number[]): ReadonlyMap<CodeBlock, number[]> {
+    const placesOf = new Map<CodeBlock, number[]>();
+    rows.forEach((row, place) => {
+      const block = this.footer.codes.ofRow(row);
+      const places = placesOf.get(block);
+      if (places === undefined) placesOf.set(block, [place]);
+      else places.push(place);
+    });
+    return placesOf;
   }
 
   /** Puts the vectors of the rows of these blocks in their places. */
@@ -321,21 +301,6 @@ export class SegmentReader {
     const pageOf = new Map(needed.map((block, i) => [block, pages[i]]));
     return rows.map((row, i) => (pageOf.get(blocksOf[i]) as Page).entry(row - blocksOf[i].firstRow));
   }
-}
-
-/** Per block, the places in `rows` of those that it has. */
-function placesByBlock(
-  rows: readonly number[],
-  blockOf: (row: number) => CodeBlock,
-): ReadonlyMap<CodeBlock, number[]> {
-  const placesOf = new Map<CodeBlock, number[]>();
-  rows.forEach((row, place) => {
-    const block = blockOf(row);
-    const places = placesOf.get(block);
-    if (places === undefined) placesOf.set(block, [place]);
-    else places.push(place);
-  });
-  return placesOf;
 }
 
 /** Returns the result of `open`. If that throws `corrupt`, the message begins with the name of the object. */

@@ -3,11 +3,10 @@
  */
 
 import type { ObjectContext, ParentKeys } from "../../crypto/sealed-object.js";
-import { rowsTogether } from "../../engine/codes/code-pieces.js";
+import { rowsTogether } from "../../engine/codes/code-sections.js";
 import type { Codec } from "../../engine/codes/codec.js";
 import { sortByList } from "../../engine/rows.js";
 import { together, type Work } from "../../engine/work.js";
-import { codeBlockBytesMax } from "./code-table.js";
 import { type FooterDraft, encodeFooter } from "./footer.js";
 import { encodeExpiries } from "./expiries.js";
 import { type EncodedColumn, gatherColumns } from "./column-writer.js";
@@ -42,9 +41,8 @@ export interface SealedSegment {
   readonly footerLength: number;
 }
 
-/** A query with a filter reads the sealed blocks in which rows match. Before training it reads most of them, and training all. */
-const sealedListBytes = 64 * 1024;
-const sealedRowsBytes = 512 * 1024;
+/** Of codes: a query with a filter reads the blocks in which rows match, and scanning takes less time in larger ones. */
+const codeBlockBytes = 128 * 1024;
 /** Of records: a query reads a page for each of its results, or nearly. */
 const recordPageBytes = 16 * 1024;
 /** Of others. Contents are most of the bytes of texts, and each page takes time to seal. */
@@ -301,13 +299,10 @@ function* sealColumns(rows: Rows, sealing: SealedParts): Work<FooterDraft["colum
   return sealed;
 }
 
-/** At least as many as make it possible to open it as a part of a larger block, see `CodeTable`. */
-function rowsOfCodeBlock({ codec, quantizer }: Encoding): number {
-  const rowBytes = 16 + codec.codeBytes(rowsTogether) / rowsTogether;
-  const bytes = quantizer === undefined ? sealedRowsBytes : sealedListBytes;
-  const rows = Math.max(rowsTogether, Math.floor(bytes / rowBytes));
-  if (rows * rowBytes > codeBlockBytesMax) return Math.max(1, Math.floor(codeBlockBytesMax / rowBytes));
-  return rows - (rows % rowsTogether);
+/** A multiple of the rows that kernels scan together. */
+function rowsOfCodeBlock({ codec }: Encoding): number {
+  const bytes = 16 * rowsTogether + codec.codeBytes(rowsTogether);
+  return rowsTogether * Math.max(1, Math.floor(codeBlockBytes / bytes));
 }
 
 /** All rows of a batch, grouped by the lists of the encoding. */

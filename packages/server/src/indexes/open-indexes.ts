@@ -4,14 +4,10 @@
  * An index is found by its name and key, so a wrong key is never served from here. If another
  * process deleted it, or created it again under the same name, it answers `not_found`: it is then
  * closed and opened again.
- *
- * The request that opens an index uses the state that was read for it; any other, even one that
- * waited for the opening, checks for a newer one.
  */
 
 import { createHmac, randomBytes } from "node:crypto";
 import { type Client, type IndexDescription, SealdexError, type VectorIndex } from "sealdex/core";
-import { forLoader } from "sealdex/wire";
 import type { Limits } from "../http/limits.js";
 
 const sweepMs = 60 * 1000;
@@ -62,7 +58,7 @@ export class OpenIndexes {
         if (this.#open.get(fingerprint) === known) this.#open.delete(fingerprint);
       }
     }
-    return work(forLoader(await this.#load(fingerprint, address)));
+    return work(await this.#load(fingerprint, address));
   }
 
   get count(): number {
