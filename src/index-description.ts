@@ -19,6 +19,11 @@ export interface IndexDescription {
   readonly trained: boolean;
   /** Recall measured by training; absent until trained. */
   readonly recallCurves?: readonly RecallCurve[];
+  /**
+   * Recall of the queries that the process was asked, without a namespace; absent until it has
+   * compared 100 of them with exact answers, and with `oblivious`.
+   */
+  readonly measuredRecall?: readonly MeasuredRecall[];
   /** Number of segments; compaction merges them. */
   readonly segments: number;
   /** Stored bytes of segments and model. */
@@ -48,6 +53,15 @@ export interface RecallPoint {
   readonly recall: number;
   /** Most lists that a query scans for this recall; unlikely lists are skipped. */
   readonly nProbes: number;
+}
+
+/** The recall of real queries for `topK` items. */
+export interface MeasuredRecall {
+  readonly topK: number;
+  /** Number of queries that were compared. */
+  readonly queries: number;
+  /** Ascending: the mean share found by queries that declare `recall`. */
+  readonly points: readonly { readonly recall: number; readonly found: number }[];
 }
 
 /** `…Bytes` are bytes; counts start with the client. */

@@ -176,6 +176,12 @@ export interface TrainOptions extends CallOptions {
    * the index's number, or fewer if there are few items.
    */
   readonly nLists?: number;
+  /**
+   * At most 1,000 example queries, from which this process learns how much to scan for a recall: as
+   * from real queries, and at once. 100 or more have an effect. Not stored. `not_supported` with
+   * `oblivious`.
+   */
+  readonly queries?: readonly Vector[];
   /** Called every few milliseconds. Embedded indexes only: `not_supported` over HTTP. */
   readonly onProgress?: (progress: TrainingProgress) => void;
 }
@@ -268,7 +274,8 @@ export interface VectorIndex {
   erase(namespace: string, options?: CallOptions): Promise<ErasureReceipt>;
   /**
    * Clusters the items into inverted lists. Also happens automatically, see `automaticTraining`.
-   * Throws `not_supported` for `onProgress` over HTTP.
+   * Throws `not_supported` for `onProgress` over HTTP, and for `queries` with `oblivious`;
+   * `dimension_mismatch` for a query of another length than the index's vectors.
    */
   train(options?: TrainOptions): Promise<void>;
   /**

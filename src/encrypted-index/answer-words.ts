@@ -15,7 +15,7 @@ import { parseTextQuery, type TextQuery } from "../text/text-query.js";
 import { run, type Task, waitFor } from "../threads/run.js";
 import { isPauseDue } from "../threads/yield-to-event-loop.js";
 import type { ItemField, MatchField, ScoredMatch, SideScores, Vector, WordQuery } from "../vector-index.js";
-import { embedQuery, type Texts } from "./answer-query.js";
+import { embedQuery, type Texts, withLearned } from "./answer-query.js";
 import { checkQueryOptions, takeContents } from "./check-request.js";
 import { checkWithoutVectors, keepsVectors } from "./kept-fields.js";
 import { dimensionOf, type IndexWords, type OpenIndex } from "./open-index.js";
@@ -190,7 +190,8 @@ async function searchByVector(
   const { metric } = index.config;
   const packed = new Float32Array(dimensionOf(index, snapshot.manifest) ?? vector.length);
   copyVector(vector, packed, metric, "queryVector");
-  const { candidates, rows } = await run(nearest(index.searcher, snapshot, packed, options));
+  const own = withLearned(index, snapshot, [packed], options);
+  const { candidates, rows } = await run(nearest(index.searcher, snapshot, packed, own));
   return { rows, scores: candidates.map(({ score }) => distanceOf(metric, score)) };
 }
 

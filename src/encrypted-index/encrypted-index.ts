@@ -73,6 +73,7 @@ import { compactAndCollect } from "./gc.js";
 import { getItems } from "./get-items.js";
 import { IndexNamespaces } from "./index-namespaces.js";
 import { IndexWraps } from "./index-wraps.js";
+import { checkExamples, learnFrom, takeExamples } from "./learn-from.js";
 import { listIds } from "./list-ids.js";
 import { decodeCursor, listEach, listItems } from "./list-items.js";
 import { type OpenIndex, presentAnchor, within } from "./open-index.js";
@@ -230,9 +231,12 @@ export class EncryptedIndex implements VectorIndex {
   async train(options: TrainOptions = {}): Promise<void> {
     options = takeOptions(options, methodOptions.train);
     checkTraining(options);
+    const examples = takeExamples(this.#index, options.queries);
     this.#index.keys.check("read-write", this.indexName);
     await this.#calls.change(options.signal, async () => {
+      await checkExamples(this.#index, examples);
       await train(this.#index, options);
+      await learnFrom(this.#index, examples, options.signal);
       this.#index.maintenance.forgetFailure("training");
       // The training counts already: what this does not delete, it or garbage collection deletes later.
       await this.#index.dropped.deleteDue().catch(() => undefined);

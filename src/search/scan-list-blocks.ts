@@ -2,6 +2,7 @@
 
 import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
 import type { Search } from "../engine/search.js";
+import { SealdexError } from "../errors.js";
 import { type Task, waitFor } from "../threads/run.js";
 import { TimeSlice } from "../threads/yield-to-event-loop.js";
 import { countRows } from "../segment/row-bits.js";
@@ -53,7 +54,7 @@ export class ListBlockScan {
 
   /** Scans all phases, and returns the nearest rows, nearest first. Waits only for reads and for its turn of the event loop. */
   *run(): Task<Found> {
-    const { searcher, snapshot } = this.#scope;
+    const { searcher, snapshot, memoryOnly } = this.#scope;
     const slice = new TimeSlice();
     for (const piece of this.#pieces) {
       this.#signal?.throwIfAborted();
@@ -67,6 +68,7 @@ export class ListBlockScan {
         searcher.spilled.noteParts(snapshot, piece.blocks);
         continue;
       }
+      if (memoryOnly) throw new SealdexError("internal", "query: rows are not in memory");
       const pinned = yield* waitFor(pinListBlocks(snapshot, needed.blocks), ({ release }) => release());
       try {
         this.#scanOpen(needed, pinned);

@@ -9,6 +9,7 @@ import { type CachedValue, namedKey } from "../segment/cache-group.js";
 import type { IndexCache } from "../segment/index-cache.js";
 import { run } from "../threads/run.js";
 import type { MemoryUse } from "../vector-index.js";
+import { LearnedRecall } from "./learned-recall.js";
 import { memoryUse } from "./memory-use.js";
 import { Residency } from "./residency.js";
 import { SpilledSearch } from "./spilled-search.js";
@@ -21,6 +22,7 @@ export class Searcher {
   readonly config: IndexConfig;
   readonly residency: Residency;
   readonly spilled: SpilledSearch;
+  readonly learned = new LearnedRecall();
   readonly #cache: IndexCache;
   #vector: Float32Array | undefined;
 

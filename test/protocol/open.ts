@@ -11,6 +11,7 @@ import type { OpenedRecord } from "../../src/encrypted-index/index-record.js";
 import { Listings } from "../../src/encrypted-index/listings.js";
 import { JobRunner } from "../../src/encrypted-index/job-runner.js";
 import { maintenanceJobs } from "../../src/encrypted-index/maintenance-jobs.js";
+import { QuerySamples } from "../../src/encrypted-index/query-samples.js";
 import { openIndex as openInner, type OpenIndex } from "../../src/encrypted-index/open-index.js";
 import { KeyRing } from "../../src/keys/key-ring.js";
 import { Calls } from "../../src/calls.js";
@@ -71,6 +72,7 @@ export function openIndex(record: OpenedRecord, store: BlobStore, clock: Clock, 
       retentionMs: historyMs,
       oblivious: false,
       runner,
+      samples: new QuerySamples(clock, runner),
       jobsOf: (index) => maintenanceJobs(index, false),
       makeRoom,
     },
