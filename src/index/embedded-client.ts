@@ -49,6 +49,7 @@ import { Listings } from "./open/listings.js";
 import { type ClientResources, type ClientStores, openIndex, type OpenIndex } from "./open/open-index.js";
 import { listIndex, openListed } from "./open/open-newest.js";
 import { findRecord, listRecords } from "./open/record-access.js";
+import { QuerySamples } from "./training/query-samples.js";
 
 const storageTimeoutMsMax = 24 * 60 * 60 * 1000;
 
@@ -87,6 +88,7 @@ export class EmbeddedClient implements EmbeddedClientType {
   /** Stores that this client opened, and so closes. */
   readonly #owned: readonly BlobStore[];
   readonly #resources: ClientResources;
+  readonly #samples: QuerySamples;
   readonly #sweeps: OrphanSweeps;
   readonly #releaseThreads: () => Promise<void>;
   readonly #models: Models;
@@ -123,6 +125,7 @@ export class EmbeddedClient implements EmbeddedClientType {
     if (this.#anchorStore && !isBlobStore(anchorLocation)) owned.add(this.#anchorStore);
     this.#owned = [...owned];
     const runner = new JobRunner(clock);
+    this.#samples = new QuerySamples(clock, runner);
     this.#resources = {
       cache: new BlockCache(cacheBytesMax),
       clock,
@@ -131,6 +134,7 @@ export class EmbeddedClient implements EmbeddedClientType {
       retentionMs,
       oblivious,
       runner,
+      samples: this.#samples,
       jobsOf: (index) => maintenanceJobs(index, automaticTraining),
       makeRoom,
     };
@@ -251,6 +255,7 @@ export class EmbeddedClient implements EmbeddedClientType {
 
   async #close(): Promise<void> {
     await this.#calls.close();
+    this.#samples.close();
     await this.#resources.runner.close();
     await this.#resources.cache.close();
     await Promise.all([

@@ -5,6 +5,7 @@ import type { CoarseQuantizer } from "../engine/lists/coarse-quantizer.js";
 import type { Search } from "../engine/scan/scan-blocks.js";
 import { type Task, waitFor } from "../engine/threads/run.js";
 import type { Candidate } from "../engine/top-k.js";
+import { SealdexError } from "../errors.js";
 import { countRows } from "../state/segment/row-bits.js";
 import type { Matches } from "./matches.js";
 import { openedListBlocks, type OpenListBlocks, pinListBlocks, PlacedRows } from "./open-list-blocks.js";
@@ -53,7 +54,7 @@ export class ListBlockScan {
 
   /** Scans all phases, and returns the nearest rows, nearest first. Waits only for reads and for its turn of the event loop. */
   *run(): Task<Found> {
-    const { searcher, snapshot } = this.#scope;
+    const { searcher, snapshot, memoryOnly } = this.#scope;
     const slice = new TimeSlice();
     for (const piece of this.#pieces) {
       this.#signal?.throwIfAborted();
@@ -67,6 +68,7 @@ export class ListBlockScan {
         searcher.spilled.noteParts(snapshot, piece.blocks);
         continue;
       }
+      if (memoryOnly) throw new SealdexError("internal", "query: rows are not in memory");
       const pinned = yield* waitFor(pinListBlocks(snapshot, needed.blocks), ({ release }) => release());
       try {
         this.#scanOpen(needed, pinned);

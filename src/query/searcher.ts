@@ -11,6 +11,7 @@ import { run } from "../engine/threads/run.js";
 import type { BlockCache } from "../state/cache/block-cache.js";
 import { type CachedValue, namedKey } from "../state/cache/cache-group.js";
 import type { IndexCache } from "../state/cache/index-cache.js";
+import { LearnedRecall } from "./learned-recall.js";
 import { Residency } from "./residency.js";
 import { SpilledSearch } from "./secondary-lists.js";
 
@@ -22,6 +23,7 @@ export class Searcher {
   readonly config: IndexConfig;
   readonly residency: Residency;
   readonly spilled: SpilledSearch;
+  readonly learned = new LearnedRecall();
   readonly #cache: IndexCache;
   #vector: Float32Array | undefined;
 

@@ -27,6 +27,7 @@ import { IndexAccess } from "./index-access.js";
 import type { Listings } from "./listings.js";
 import { type Job, Maintenance } from "./maintenance.js";
 import { ObjectWriter } from "./object-writer.js";
+import type { QuerySamples } from "../training/query-samples.js";
 import { dimensionMismatch } from "../pack-items.js";
 import { RecordAccess } from "./record-access.js";
 import { rowTexts } from "./row-texts.js";
@@ -60,6 +61,8 @@ export interface OpenIndex extends SearchTarget {
   readonly namespace: string | undefined;
   readonly rewriting: RewritingLock;
   readonly maintenance: Maintenance;
+  /** Where queries are put that the index learns from; undefined: it learns from none. */
+  readonly samples: QuerySamples | undefined;
   /** Lets one update of this process work at a time. */
   readonly updating: Semaphore;
 }
@@ -93,6 +96,7 @@ export interface ClientResources extends Retention {
   readonly maxStalenessMs: number;
   /** See `EmbeddedClientOptions`. */
   readonly oblivious: boolean;
+  readonly samples: QuerySamples;
   /** The jobs that commits make due. */
   jobsOf(index: OpenIndex): readonly Job[];
   /** Called when a location is full. */
@@ -106,7 +110,7 @@ export function openIndex(
   resources: ClientResources,
   anchor?: Anchor,
 ): OpenIndex {
-  const { cache, clock, listings, maxStalenessMs, oblivious } = resources;
+  const { cache, clock, listings, maxStalenessMs, oblivious, samples } = resources;
   const { configStore, anchorStore } = stores;
   const { indexStore, configStore: manifestStore } = foldersOf(stores, indexName);
   const makeRoom = () => resources.makeRoom(index);
@@ -177,6 +181,7 @@ export function openIndex(
     namespace: undefined,
     rewriting: new RewritingLock(),
     maintenance,
+    samples: oblivious ? undefined : samples,
     updating: createSemaphore(1),
   };
   return index;
