@@ -47,6 +47,7 @@ import { Listings } from "./open/listings.js";
 import { maintenanceJobs } from "./maintenance-jobs.js";
 import { type ClientResources, type ClientStores, openIndex, type OpenIndex } from "./open/open-index.js";
 import { findRecord, listRecords } from "./open/record-access.js";
+import { QuerySamples } from "./open/query-samples.js";
 
 const storageTimeoutMsMax = 24 * 60 * 60 * 1000;
 
@@ -85,6 +86,7 @@ export class EmbeddedClient implements EmbeddedClientType {
   /** Stores that this client opened, and so closes. */
   readonly #owned: readonly BlobStore[];
   readonly #resources: ClientResources;
+  readonly #samples: QuerySamples;
   readonly #sweeps: OrphanSweeps;
   readonly #releaseThreads: () => Promise<void>;
   readonly #models: Models;
@@ -121,6 +123,7 @@ export class EmbeddedClient implements EmbeddedClientType {
     if (this.#anchorStore && !isBlobStore(anchorLocation)) owned.add(this.#anchorStore);
     this.#owned = [...owned];
     const runner = new JobRunner(clock);
+    this.#samples = new QuerySamples(clock, runner);
     this.#resources = {
       cache: new BlockCache(cacheBytesMax),
       clock,
@@ -129,6 +132,7 @@ export class EmbeddedClient implements EmbeddedClientType {
       retentionMs,
       oblivious,
       runner,
+      samples: this.#samples,
       jobsOf: (index) => maintenanceJobs(index, automaticTraining),
       makeRoom,
     };
@@ -249,6 +253,7 @@ export class EmbeddedClient implements EmbeddedClientType {
 
   async #close(): Promise<void> {
     await this.#calls.close();
+    this.#samples.close();
     await this.#resources.runner.close();
     await this.#resources.cache.close();
     await Promise.all([

@@ -73,6 +73,7 @@ import { answerQuery, answerRanked, type Texts } from "./query-vectors.js";
 import { answerWords, checkWordQuery, isWordQuery } from "./query-words.js";
 import { count, describe, getItems } from "./read.js";
 import { takeOwnOptions } from "./take-options.js";
+import { checkExamples, learnFrom, takeExamples } from "./learn-from.js";
 import { train } from "./training/train.js";
 import { update } from "./update.js";
 import { upsertItems } from "./upsert-items.js";
@@ -223,9 +224,12 @@ export class EncryptedIndex implements VectorIndex {
   async train(options: TrainOptions = {}): Promise<void> {
     options = takeOptions(options, methodOptions.train);
     checkTraining(options);
+    const examples = takeExamples(this.#index, options.queries);
     this.#index.keys.check("read-write", this.indexName);
     await this.#calls.change(options.signal, async () => {
+      await checkExamples(this.#index, examples);
       await train(this.#index, options);
+      await learnFrom(this.#index, examples, options.signal);
       this.#index.maintenance.forgetFailure("training");
       // The training counts already: garbage collection deletes the rest later.
       await this.#index.dropped.deleteDue().catch(() => undefined);

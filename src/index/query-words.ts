@@ -22,7 +22,7 @@ import type {
   Vector,
   WordQuery,
 } from "../api/vector-index.js";
-import { embedQuery, type Texts } from "./query-vectors.js";
+import { embedQuery, type Texts, withLearned } from "./query-vectors.js";
 import { checkQueryOptions, takeContents } from "./check-request.js";
 import { checkWithoutVectors, keepsVectors } from "./open/available-fields.js";
 import { dimensionOf, type IndexWords, type OpenIndex } from "./open/open-index.js";
@@ -197,7 +197,8 @@ async function searchByVector(
   const { metric } = index.config;
   const packed = new Float32Array(dimensionOf(index, snapshot.manifest) ?? vector.length);
   copyVector(vector, packed, metric, "queryVector");
-  const { candidates, rows } = await run(nearest(index.searcher, snapshot, packed, options));
+  const own = withLearned(index, snapshot, [packed], options);
+  const { candidates, rows } = await run(nearest(index.searcher, snapshot, packed, own));
   return { rows, scores: candidates.map(({ score }) => distanceOf(metric, score)) };
 }
 

@@ -58,6 +58,7 @@ export async function describe(index: OpenIndex): Promise<IndexDescription> {
   const { config, model: identity } = index;
   const { manifest, model } = await index.snapshots.read(async (snapshot) => snapshot);
   const dimension = dimensionOf(index, manifest);
+  const measuredRecall = model === undefined ? [] : index.searcher.learned.measured(model, shownRecalls);
   return {
     indexName: index.indexName,
     type: config.type,
@@ -69,6 +70,7 @@ export async function describe(index: OpenIndex): Promise<IndexDescription> {
     ...(config.pqDim !== undefined && { pqDim: config.pqDim, pqBits: config.pqBits }),
     trained: model !== undefined,
     ...(model !== undefined && { recallCurves: curvesOf(model, manifest) }),
+    ...(measuredRecall.length > 0 && { measuredRecall }),
     segments: manifest.segments.length,
     storedBytes: objectRefs(manifest).reduce((sum, { length }) => sum + length, 0),
     reclaimableBytes: index.dropped.bytes,

@@ -27,6 +27,7 @@ import type { Listings } from "./listings.js";
 import { type Job, Maintenance } from "./maintenance.js";
 import { ObjectWriter } from "./object-writer.js";
 import { SealdexError } from "../../errors.js";
+import type { QuerySamples } from "./query-samples.js";
 import { RecordAccess } from "./record-access.js";
 import { rowTexts } from "./row-texts.js";
 import { RewritingLock } from "./rewriting-lock.js";
@@ -57,6 +58,8 @@ export interface OpenIndex extends SearchTarget {
   readonly namespace: string | undefined;
   readonly rewriting: RewritingLock;
   readonly maintenance: Maintenance;
+  /** Where queries are put that the index learns from; undefined: it learns from none. */
+  readonly samples: QuerySamples | undefined;
   /** Lets one update of this process work at a time. */
   readonly updating: Semaphore;
 }
@@ -90,6 +93,7 @@ export interface ClientResources extends Retention {
   readonly maxStalenessMs: number;
   /** See `EmbeddedClientOptions`. */
   readonly oblivious: boolean;
+  readonly samples: QuerySamples;
   /** The jobs that commits make due. */
   jobsOf(index: OpenIndex): readonly Job[];
   /** Called when a location is full. */
@@ -103,7 +107,7 @@ export function openIndex(
   resources: ClientResources,
   anchor?: Anchor,
 ): OpenIndex {
-  const { cache, clock, listings, maxStalenessMs, oblivious } = resources;
+  const { cache, clock, listings, maxStalenessMs, oblivious, samples } = resources;
   const { configStore, anchorStore } = stores;
   const { indexStore, configStore: manifestStore } = foldersOf(stores, indexName);
   const makeRoom = () => resources.makeRoom(index);
@@ -177,6 +181,7 @@ export function openIndex(
     namespace: undefined,
     rewriting: new RewritingLock(),
     maintenance,
+    samples: oblivious ? undefined : samples,
     updating: createSemaphore(1),
   };
   return index;

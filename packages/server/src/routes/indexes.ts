@@ -58,7 +58,7 @@ export function addIndexRoutes(app: Server, { client, indexes, limits, reading }
 
   app.post(
     "/v1/indexes/train",
-    { schema: schemas.trainIndex, config: { isLong: true } },
+    { schema: schemas.trainIndex, bodyLimit: limits.queryBytesMax, config: { isLong: true } },
     async ({ body }) => {
       const address = decodeAddress(body);
       await indexes.use(address, (index) => index.train(decodeTrain(body)));

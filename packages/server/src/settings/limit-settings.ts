@@ -49,7 +49,7 @@ export const limitSettings: Readonly<Record<keyof Limits, LimitSetting>> = {
   queryBytesMax: bytes(
     "SEALDEX_QUERY_BYTES_MAX",
     1024,
-    "The longest body of the other requests under `vectors/`",
+    "The longest body of `indexes/train` and the other requests under `vectors/`",
   ),
   bodiesBytesMax: bytes(
     "SEALDEX_BODIES_BYTES_MAX",

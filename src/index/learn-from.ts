@@ -1,0 +1,51 @@
+/** Learning from example queries at once, without waiting until they are asked: see learned-recall.ts. */
+
+import { SealdexError } from "../errors.js";
+import { compareRecall } from "../query/compare-recall.js";
+import { resultsMax } from "../query/learned-recall.js";
+import type { Vector } from "../api/vector-index.js";
+import { copyOf } from "./query-vectors.js";
+import { hasDimension, type OpenIndex } from "./open/open-index.js";
+
+/** Copies of the vectors, which are the caller's again once this has returned. Throws `not_supported` if the index learns from no queries. */
+export function takeExamples(
+  { config, samples }: OpenIndex,
+  queries: readonly Vector[] = [],
+): Float32Array[] {
+  if (queries.length > 0 && samples === undefined) {
+    throw new SealdexError("not_supported", "queries: an oblivious client learns nothing from queries");
+  }
+  return queries.map((vector, i) => copyOf(vector, config.metric, `queries[${i}]`));
+}
+
+/** Throws `dimension_mismatch`. */
+export async function checkExamples(index: OpenIndex, examples: readonly Float32Array[]): Promise<void> {
+  if (examples.length === 0) return;
+  await index.snapshots.readNewest(async (snapshot) => {
+    examples.forEach((vector, i) => hasDimension(index, snapshot, vector, `queries[${i}]`));
+  });
+}
+
+/** Compares the examples, or as many of them as count, and overwrites them. */
+export async function learnFrom(
+  { snapshots, searcher }: OpenIndex,
+  examples: readonly Float32Array[],
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  try {
+    const step = Math.max(1, examples.length / resultsMax);
+    await snapshots.readNewest(async (snapshot) => {
+      const { model } = snapshot;
+      if (model === undefined) return;
+      for (let at = 0; at < examples.length; at += step) {
+        const result = await compareRecall(searcher, snapshot, examples[Math.floor(at)], {
+          memoryOnly: false,
+          signal,
+        });
+        if (result !== undefined) searcher.learned.add(model, result);
+      }
+    });
+  } finally {
+    for (const vector of examples) vector.fill(0);
+  }
+}
