@@ -41,7 +41,7 @@ function sources(folder: string): Source[] {
 
 /** Folders of the server, from the lowest, and what they may import. */
 const serverTable: Record<string, string> = {
-  "processes/": "node:cluster",
+  "processes/": "node:cluster node:events",
   "body/": "ajv fastify node:http node:stream node:zlib sealdex/core sealdex/wire",
   "http/":
     "body/ @fastify/static @fastify/swagger @fastify/swagger-ui @fastify/type-provider-typebox @fastify/under-pressure @opentelemetry/api fastify node:crypto node:fs node:http node:net node:stream node:tls node:url node:v8 sealdex/core sealdex/wire",
@@ -55,7 +55,7 @@ const serverTable: Record<string, string> = {
     "access/ audit/ http/ indexes/ metrics/ processes/ schemas/ fastify node:crypto node:http sealdex/core sealdex/wire",
   "app.ts": "access/ audit/ body/ http/ indexes/ metrics/ processes/ routes/ fastify sealdex/core",
   "commands/":
-    "access/ audit/ http/ metrics/ processes/ settings/ app.ts commander node:events node:http node:https node:stream node:stream/promises sealdex/core sealdex/wire",
+    "access/ audit/ http/ metrics/ processes/ settings/ app.ts commander node:cluster node:events node:http node:https node:stream node:stream/promises sealdex/core sealdex/wire",
   "main.ts": "commands/ settings/ commander node:fs sealdex/core",
 };
 

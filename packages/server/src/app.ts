@@ -26,7 +26,7 @@ import { defaultLimits, type Limits } from "./http/limits.js";
 import { healthOf, type Location } from "./metrics/location-health.js";
 import type { Metrics } from "./metrics/metrics.js";
 import { OpenIndexes } from "./indexes/open-indexes.js";
-import { noSiblings, type Siblings } from "./processes/siblings.js";
+import { Siblings } from "./processes/siblings.js";
 import { refuseUnderPressure } from "./http/pressure.js";
 import { readLimits } from "./http/results.js";
 import { addAdminRoutes } from "./routes/admin.js";
@@ -93,7 +93,7 @@ export interface Issuing {
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const { apiKeys, issuing, version, audit, metrics, dashboard, log, trustProxy, indexKey, certificates } =
     options;
-  const { siblings = noSiblings } = options;
+  const { siblings = new Siblings() } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const app = newServer({ limits, log, trustProxy, certificates });
   app.removeAllContentTypeParsers();
@@ -116,7 +116,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
 
   const client = indexKey === undefined ? options.client : useServiceKey(app, options.client, indexKey);
   const fixed = new FixedKeys(issuing?.rootKey, apiKeys);
-  const issued = issuing && new IssuedKeys(new KeyStore(issuing.store, issuing.rootKey), siblings);
+  const issued = issuing && new IssuedKeys(new KeyStore(issuing.store, issuing.rootKey));
   const indexes = new OpenIndexes(client, limits);
   const trainings = new Trainings((result, ms) => metrics?.trained(result, ms));
   app.addHook("onClose", async () => {
