@@ -47,8 +47,9 @@ const serverTable: Record<string, string> = {
     "body/ @fastify/static @fastify/swagger @fastify/swagger-ui @fastify/type-provider-typebox @fastify/under-pressure @opentelemetry/api fastify node:crypto node:fs node:http node:net node:stream node:tls node:url node:v8 sealdex/core sealdex/wire",
   "indexes/": "http/ fastify node:crypto node:diagnostics_channel sealdex/core sealdex/wire",
   "access/": "http/ indexes/ processes/ fastify node:crypto rate-limiter-flexible sealdex/core sealdex/wire",
-  "audit/": "access/ http/ fastify node:crypto node:fs/promises node:path sealdex/core sealdex/wire",
-  "settings/": "audit/ http/ node:crypto node:fs node:net node:url pino sealdex/core sealdex/wire yaml",
+  "audit/":
+    "access/ http/ settings/ fastify node:crypto node:fs/promises node:path sealdex/core sealdex/wire",
+  "settings/": "http/ node:crypto node:fs node:net node:url pino sealdex/core sealdex/wire yaml",
   "metrics/": "http/ indexes/ fastify prom-client sealdex/core",
   "schemas/": "access/ audit/ indexes/ metrics/ sealdex/core sealdex/wire typebox",
   "routes/":

@@ -156,7 +156,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
       indexes,
       lastWrites,
       health: healthOf(dashboard),
-      audit: audit?.reader,
+      audit,
     };
     await scope.register(async (admin: Server) => addAdminRoutes(admin, services));
   });

@@ -3,7 +3,8 @@
 import { randomUUID } from "node:crypto";
 import { SealdexError } from "sealdex/core";
 import { invalid } from "sealdex/wire";
-import type { AuditReader } from "../audit/read-log.js";
+import type { AuditLog } from "../audit/audit-log.js";
+import { readLogs } from "../audit/read-log.js";
 import type { Server } from "../http/http-server.js";
 import { checkUnlimited } from "../access/caller.js";
 import type { LastWrites } from "../indexes/last-writes.js";
@@ -20,7 +21,7 @@ interface Services {
   readonly lastWrites: LastWrites;
   readonly health: () => Promise<LocationHealth[]>;
   /** Undefined without an audit log. */
-  readonly audit: AuditReader | undefined;
+  readonly audit: AuditLog | undefined;
 }
 
 export function addAdminRoutes(app: Server, services: Services): void {
@@ -56,6 +57,6 @@ export function addAdminRoutes(app: Server, services: Services): void {
     }
     const { limit, before } = schemas.decodeAuditQuery(query);
     if (before === undefined && query.before !== undefined) throw invalid("before: expected next of a page");
-    return schemas.encodeAudit(await audit.read(limit, before), limit);
+    return schemas.encodeAudit(await readLogs(audit.options, limit, before), limit);
   });
 }
