@@ -42,7 +42,8 @@ function sources(folder: string): Source[] {
 /** Folders of the server, from the lowest, and what they may import. */
 const serverTable: Record<string, string> = {
   "processes/": "node:cluster node:events",
-  "body/": "ajv fastify node:http node:stream node:zlib sealdex/core sealdex/wire",
+  "body/":
+    "@streamparser/json ajv fastify node:buffer node:events node:http node:stream node:worker_threads node:zlib sealdex/core sealdex/wire",
   "http/":
     "body/ @fastify/static @fastify/swagger @fastify/swagger-ui @fastify/type-provider-typebox @fastify/under-pressure @opentelemetry/api fastify node:crypto node:fs node:http node:net node:stream node:tls node:url node:v8 sealdex/core sealdex/wire",
   "indexes/": "http/ fastify node:crypto node:diagnostics_channel sealdex/core sealdex/wire",

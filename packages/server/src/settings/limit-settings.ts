@@ -43,7 +43,7 @@ export const limitSettings: Readonly<Record<keyof Limits, LimitSetting>> = {
     "SEALDEX_BODY_BYTES_MAX",
     1024,
     "The longest body of `vectors/upsert` and `vectors/upsert_binary`",
-    "256 MiB, at most an eighth of the heap",
+    "256 MiB, at most a quarter of the heap",
   ),
   itemsMax: count("SEALDEX_ITEMS_MAX", "Items of an upsert, and ids of other requests"),
   queryBytesMax: bytes(
