@@ -55,7 +55,7 @@ const serverTable: Record<string, string> = {
   "schemas/": "access/ audit/ indexes/ metrics/ sealdex/core sealdex/wire typebox",
   "routes/":
     "access/ audit/ http/ indexes/ metrics/ processes/ schemas/ fastify node:crypto node:http sealdex/core sealdex/wire",
-  "app.ts": "access/ audit/ body/ http/ indexes/ metrics/ processes/ routes/ fastify sealdex/core",
+  "app.ts": "access/ audit/ http/ indexes/ metrics/ processes/ routes/ fastify sealdex/core",
   "commands/":
     "access/ audit/ http/ metrics/ processes/ settings/ app.ts commander node:cluster node:events node:http node:https node:stream node:stream/promises sealdex/core sealdex/wire",
   "main.ts": "commands/ settings/ commander node:fs sealdex/core",
