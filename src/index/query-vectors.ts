@@ -15,7 +15,8 @@ import { run, type Task, waitFor } from "../engine/threads/run.js";
 import type { Match, RankedMatch, Vector } from "../api/vector-index.js";
 import { type QuerySubject, takeContents, topKMax } from "./check-request.js";
 import { checkWithoutVectors, keepsVectors } from "./open/available-fields.js";
-import { hasDimension, type OpenIndex } from "./open/open-index.js";
+import { hasDimension } from "./open/dimension.js";
+import type { OpenIndex } from "./open/open-index.js";
 import { copyVector } from "./pack-items.js";
 
 /** Nearest items that a reranker scores for each match. */

@@ -25,7 +25,8 @@ import type {
 import { embedQuery, type Texts, withLearned } from "./query-vectors.js";
 import { checkQueryOptions, takeContents } from "./check-request.js";
 import { checkWithoutVectors, keepsVectors } from "./open/available-fields.js";
-import { dimensionOf, type IndexWords, type OpenIndex } from "./open/open-index.js";
+import { dimensionOf } from "./open/dimension.js";
+import type { IndexWords, OpenIndex } from "./open/open-index.js";
 import { copyVector } from "./pack-items.js";
 
 export interface CheckedWordQuery {

@@ -8,10 +8,12 @@ import { run, waitFor } from "../engine/threads/run.js";
 import { readItems, reservedAfter } from "../query/read-items.js";
 import type { FoundId } from "../query/snapshot/snapshot.js";
 import { type Manifest, objectRefs, rowsAtMost } from "../state/commit/manifest.js";
+import { encodeAnchor } from "../state/commit/anchor.js";
 import { countMatches } from "./listing/rows-by-id.js";
 import { type CheckedFields, keptFields } from "./open/available-fields.js";
 import { fingerprintsOf } from "./open/fingerprints.js";
-import { dimensionOf, type OpenIndex } from "./open/open-index.js";
+import { dimensionOf } from "./open/dimension.js";
+import type { OpenIndex } from "./open/open-index.js";
 
 /** Those of the items that exist, in the order of the ids. */
 export async function getItems(
@@ -88,4 +90,10 @@ function curvesOf({ curves }: Model, manifest: Manifest): RecallCurve[] {
       topK,
       points: shownRecalls.map((recall) => ({ recall, nProbes: limitsFor(curves, topK, recall).probes })),
     }));
+}
+
+/** The token of the newest state. */
+export async function presentAnchor({ indexId, log }: OpenIndex): Promise<string> {
+  const { manifest, digest } = await log.newestSealed();
+  return encodeAnchor({ indexId, version: manifest.version, digest });
 }

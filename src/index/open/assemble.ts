@@ -20,7 +20,6 @@ import { ObjectWriter } from "./object-writer.js";
 import type { OpenIndex } from "./open-index.js";
 import { RecordAccess } from "./record-access.js";
 import { RewritingLock } from "./rewriting-lock.js";
-import { rowTexts } from "./row-texts.js";
 
 export function openIndex(
   indexName: string,
@@ -89,12 +88,7 @@ export function openIndex(
     access: new IndexAccess(recordAccess, log),
     record: recordAccess,
     store: folders.indexStore,
-    writer: new ObjectWriter(
-      record,
-      folders.indexStore,
-      log,
-      words && rowTexts(words.definition, words.analyzer),
-    ),
+    writer: new ObjectWriter(record, folders.indexStore, log, words),
     dropped,
     listings,
     namespaces,

@@ -3,12 +3,8 @@
 import type { Semaphore } from "../../async/semaphore.js";
 import type { ModelIdentity } from "../../embedding/index-embedder.js";
 import type { IndexConfig } from "../../engine/config.js";
-import { SealdexError } from "../../errors.js";
 import type { KeyRing } from "../../keys/key-ring.js";
-import type { Snapshot } from "../../query/snapshot/snapshot.js";
-import { encodeAnchor } from "../../state/commit/anchor.js";
 import type { Clock } from "../../state/commit/clock.js";
-import type { Manifest } from "../../state/commit/manifest.js";
 import type { ManifestLog } from "../../state/commit/manifest-log.js";
 import type { Namespaces } from "../../state/commit/namespaces.js";
 import type { BlobStore } from "../../storage/blob-store.js";
@@ -64,31 +60,4 @@ export interface IndexWords {
 /** The index as far as one namespace goes, or all of it. Rows stored by the result belong to the namespace. */
 export function within(index: OpenIndex, namespace: string | undefined): OpenIndex {
   return namespace === undefined ? index : { ...index, ...index.scopes.of(namespace), namespace };
-}
-
-/** The dimension, by definition or by the first vector. */
-export function dimensionOf({ config }: OpenIndex, manifest: Manifest | undefined): number | undefined {
-  return config.dimension ?? manifest?.dimension;
-}
-
-/** Whether any vector is stored, of the dimension of this one: if there is none, any dimension may ask, and nothing is near. */
-export function hasDimension(
-  index: OpenIndex,
-  { manifest }: Snapshot,
-  { length }: Float32Array,
-  where: string,
-): boolean {
-  const dimension = dimensionOf(index, manifest);
-  if (dimension !== undefined && length !== dimension) throw dimensionMismatch(where, dimension, length);
-  return dimension !== undefined;
-}
-
-export function dimensionMismatch(where: string, expected: number, received: number): SealdexError {
-  return new SealdexError("dimension_mismatch", `${where}: expected ${expected} numbers, got ${received}`);
-}
-
-/** The token of the newest state. */
-export async function presentAnchor({ indexId, log }: OpenIndex): Promise<string> {
-  const { manifest, digest } = await log.newestSealed();
-  return encodeAnchor({ indexId, version: manifest.version, digest });
 }

@@ -1,17 +1,33 @@
-/** Learning from example queries at once, without waiting until they are asked: see learned-recall.ts. */
+/** Trains an index, and learns from example queries at once, without waiting until they are asked: see learned-recall.ts. */
 
 import { SealdexError } from "../errors.js";
 import { compareRecall } from "../query/compare-recall.js";
 import { resultsMax } from "../query/learned-recall.js";
-import type { Vector } from "../api/vector-index.js";
+import type { TrainOptions, Vector } from "../api/vector-index.js";
+import { checkTraining } from "./check-request.js";
+import { train } from "./training/train.js";
 import { copyOf } from "./query-vectors.js";
-import { hasDimension, type OpenIndex } from "./open/open-index.js";
+import { hasDimension } from "./open/dimension.js";
+import type { OpenIndex } from "./open/open-index.js";
+
+/** Checks and copies the options at once. Throws `invalid_request` or `forbidden`. Returns the training. */
+export function prepareTraining(index: OpenIndex, options: TrainOptions): () => Promise<void> {
+  checkTraining(options);
+  const examples = takeExamples(index, options.queries);
+  index.keys.check("read-write", index.indexName);
+  return async () => {
+    await checkExamples(index, examples);
+    await train(index, options);
+    await learnFrom(index, examples, options.signal);
+    index.maintenance.forgetFailure("training");
+    // The training counts already: garbage collection deletes the rest later.
+    await index.dropped.deleteDue().catch(() => undefined);
+    index.maintenance.afterWrite();
+  };
+}
 
 /** Copies of the vectors, which are the caller's again once this has returned. Throws `not_supported` if the index learns from no queries. */
-export function takeExamples(
-  { config, samples }: OpenIndex,
-  queries: readonly Vector[] = [],
-): Float32Array[] {
+function takeExamples({ config, samples }: OpenIndex, queries: readonly Vector[] = []): Float32Array[] {
   if (queries.length > 0 && samples === undefined) {
     throw new SealdexError("not_supported", "queries: an oblivious client learns nothing from queries");
   }
@@ -19,7 +35,7 @@ export function takeExamples(
 }
 
 /** Throws `dimension_mismatch`. */
-export async function checkExamples(index: OpenIndex, examples: readonly Float32Array[]): Promise<void> {
+async function checkExamples(index: OpenIndex, examples: readonly Float32Array[]): Promise<void> {
   if (examples.length === 0) return;
   await index.snapshots.readNewest(async (snapshot) => {
     examples.forEach((vector, i) => hasDimension(index, snapshot, vector, `queries[${i}]`));
@@ -27,7 +43,7 @@ export async function checkExamples(index: OpenIndex, examples: readonly Float32
 }
 
 /** Compares the examples, or as many of them as count, and overwrites them. */
-export async function learnFrom(
+async function learnFrom(
   { snapshots, searcher }: OpenIndex,
   examples: readonly Float32Array[],
   signal: AbortSignal | undefined,
