@@ -26,7 +26,8 @@ import { embedQuery, type Texts, withLearned } from "./query-vectors.js";
 import { checkQueryOptions, takeContents } from "./check-request.js";
 import { checkWithoutVectors, keepsVectors } from "./open/available-fields.js";
 import { dimensionOf } from "./open/dimension.js";
-import type { IndexWords, OpenIndex } from "./open/open-index.js";
+import type { IndexWords } from "../text/define-text.js";
+import type { OpenIndex } from "./open/open-index.js";
 import { copyVector } from "./pack-items.js";
 
 export interface CheckedWordQuery {

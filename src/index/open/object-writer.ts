@@ -15,10 +15,10 @@ import type { RowTexts } from "../../state/segment/words/gather-terms.js";
 import { type Batch, groupByList, writeSegment } from "../../state/segment/segment-writer.js";
 import { encodeModel } from "../../state/segment/stored-model.js";
 import type { BlobStore } from "../../storage/blob-store.js";
+import type { IndexWords } from "../../text/define-text.js";
 import { fieldTexts } from "../../text/document-terms.js";
 import { run } from "../../engine/threads/run.js";
 import type { OpenedRecord } from "./index-record.js";
-import type { IndexWords } from "./open-index.js";
 import { own } from "../../checks/value-kinds.js";
 
 /** The owner of a segment. */

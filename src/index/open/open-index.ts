@@ -8,8 +8,7 @@ import type { Clock } from "../../state/commit/clock.js";
 import type { ManifestLog } from "../../state/commit/manifest-log.js";
 import type { Namespaces } from "../../state/commit/namespaces.js";
 import type { BlobStore } from "../../storage/blob-store.js";
-import type { Analyzer } from "../../text/analyzer.js";
-import type { TextDefinition } from "../../text/text-options.js";
+import type { IndexWords } from "../../text/define-text.js";
 import type { DroppedObjects } from "./dropped-objects.js";
 import type { IndexAccess } from "./index-access.js";
 import type { Listings } from "./listings.js";
@@ -50,11 +49,6 @@ export interface OpenIndex extends SearchTarget {
   readonly samples: QuerySamples | undefined;
   /** Lets one update of this process work at a time. */
   readonly updating: Semaphore;
-}
-
-export interface IndexWords {
-  readonly definition: TextDefinition;
-  readonly analyzer: Analyzer;
 }
 
 /** The index as far as one namespace goes, or all of it. Rows stored by the result belong to the namespace. */
