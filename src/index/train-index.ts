@@ -48,6 +48,7 @@ async function learnFrom(
   examples: readonly Float32Array[],
   signal: AbortSignal | undefined,
 ): Promise<void> {
+  if (examples.length === 0) return;
   try {
     const step = Math.max(1, examples.length / resultsMax);
     await snapshots.readNewest(async (snapshot) => {
