@@ -153,7 +153,7 @@ export const itemFields = optionNames<Item>("item", {
   expiresAt: true,
 });
 
-export const embeddedClientOptions = optionNames<EmbeddedClientOptions>("createClient", {
+export const embeddedClientNames = {
   indexLocation: true,
   configLocation: true,
   anchorLocation: true,
@@ -164,11 +164,10 @@ export const embeddedClientOptions = optionNames<EmbeddedClientOptions>("createC
   retentionMs: true,
   oblivious: true,
   models: true,
-});
+} as const;
 
-export const httpClientOptions = optionNames<HttpClientOptions>("createClient", {
-  baseUrl: true,
-  apiKey: true,
-  timeoutMs: true,
-  maxRetries: true,
-});
+export const embeddedClientOptions = optionNames<EmbeddedClientOptions>("createClient", embeddedClientNames);
+
+export const httpClientNames = { baseUrl: true, apiKey: true, timeoutMs: true, maxRetries: true } as const;
+
+export const httpClientOptions = optionNames<HttpClientOptions>("createClient", httpClientNames);

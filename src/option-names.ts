@@ -51,6 +51,11 @@ export function takeOptions<T extends object>(options: T, known: OptionNames, at
   return taken as T;
 }
 
+/** The options that `known` names, of a result of `takeOptions` that has others too. */
+export function pickOptions<T extends object>(options: T, { names }: OptionNames): T {
+  return Object.fromEntries(Object.entries(options).filter(([name]) => names.has(name))) as T;
+}
+
 /** Whether a caller gave this option, for an object of any kind. */
 export function hasOption(options: unknown, name: string): boolean {
   return (

@@ -134,7 +134,7 @@ const table: Record<string, string> = {
     encrypted-index/collect-garbage.ts encrypted-index/orphans.ts
     encrypted-index/copy-index.ts encrypted-index/copy-objects.ts crypto/keys.ts keys/ engine/config.ts storage/blob-store.ts
     storage/storage-location.ts storage/retrying.ts embedding/ vector-index.ts filter.ts errors.ts`,
-  "langchain/": `value-kinds.ts core.ts calls.ts generator-of.ts json-text.ts check-input.ts probing.ts option-names.ts selection.ts vector-index.ts engine/config.ts filter.ts embedding/ errors.ts @langchain/core/
+  "langchain/": `value-kinds.ts core.ts calls.ts generator-of.ts json-text.ts check-input.ts method-options.ts probing.ts option-names.ts selection.ts vector-index.ts engine/config.ts filter.ts embedding/ errors.ts @langchain/core/
     node:crypto node:util`,
   "langgraph/": `langchain/ check-input.ts probing.ts option-names.ts vector-index.ts filter.ts embedding/ @langchain/langgraph-checkpoint node:crypto
     node:util`,
