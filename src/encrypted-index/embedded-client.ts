@@ -9,7 +9,6 @@ import { Models } from "../embedding/models.js";
 import { modelName } from "../embedding/built-in.js";
 import { SealdexError } from "../errors.js";
 import { invalid, typeName } from "../check-input.js";
-import { checkNameListing } from "../check-name-listing.js";
 import { embeddedClientOptions, indexConfigOptions, methodOptions } from "../method-options.js";
 import { takeOptions } from "../option-names.js";
 import { memoryUse } from "../search/memory-use.js";
@@ -36,7 +35,8 @@ import { historyMs } from "../commit/retention.js";
 import { createConfirmed } from "../commit/create-confirmed.js";
 import { defineText } from "../text/define-text.js";
 import type { TextDefinition } from "../text/text-options.js";
-import { checkInteger, defineIndex } from "./definition.js";
+import { checkInteger } from "../check-input.js";
+import { defineIndex } from "./definition.js";
 import { EncryptedIndex } from "./encrypted-index.js";
 import { createRecord, type OpenedRecord, openRecord } from "./index-record.js";
 import { checkIndexName, manifestName, manifestPrefix, recordName } from "../commit/object-names.js";
@@ -207,7 +207,7 @@ export class EmbeddedClient implements EmbeddedClientType {
   }
 
   async listIndexes(options: ListIndexesOptions = {}): Promise<string[]> {
-    const own = checkNameListing(options);
+    const own = takeOptions(options, methodOptions.listIndexes);
     return this.#calls.look(own.signal, () => listNames(this.#configStore, own));
   }
 

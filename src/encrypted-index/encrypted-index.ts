@@ -60,7 +60,6 @@ import {
   checkPage,
   checkQuery,
   checkRanked,
-  checkTraining,
   checkUpdated,
   checkUpsert,
   compiledFilter,
@@ -76,7 +75,6 @@ import { IndexWraps } from "./index-wraps.js";
 import { listIds } from "./list-ids.js";
 import { decodeCursor, listEach, listItems } from "./list-items.js";
 import { type OpenIndex, presentAnchor, within } from "./open-index.js";
-import { checkIdText } from "./pack-items.js";
 import { reencrypt } from "./reencrypt.js";
 import { takeOwnOptions } from "./take-options.js";
 import { train } from "./train.js";
@@ -211,7 +209,7 @@ export class EncryptedIndex implements VectorIndex {
   items(options: ItemsOptions = {}): AsyncGenerator<StoredItem, void, undefined> {
     return generatorOf(() => {
       const own = takeOptions(options, methodOptions.items);
-      const listing = checkListing(own, plainResults, own.pageSize, "pageSize");
+      const listing = checkListing(own, plainResults, own.pageSize);
       return listEach(this.#within(own.namespace), listing, (work) => this.#calls.look(own.signal, work));
     });
   }
@@ -229,7 +227,6 @@ export class EncryptedIndex implements VectorIndex {
 
   async train(options: TrainOptions = {}): Promise<void> {
     options = takeOptions(options, methodOptions.train);
-    checkTraining(options);
     this.#index.keys.check("read-write", this.indexName);
     await this.#calls.change(options.signal, async () => {
       await train(this.#index, options);
@@ -288,7 +285,6 @@ export class EncryptedIndex implements VectorIndex {
   }
 
   #within(namespace?: string): OpenIndex {
-    if (namespace !== undefined) checkIdText(namespace, "namespace");
     const index = within(this.#index, namespace);
     return this.#isAsLoaded ? { ...index, snapshots: index.snapshots.asLoaded() } : index;
   }

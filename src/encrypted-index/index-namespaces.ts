@@ -6,7 +6,7 @@ import { takeOptions } from "../option-names.js";
 import type { CallOptions, Erasure, ErasureReceipt, Namespaces } from "../vector-index.js";
 import { erase, namespaceNames, readReceipt } from "./erase.js";
 import type { OpenIndex } from "./open-index.js";
-import { checkIdText } from "./pack-items.js";
+import { checkIdText } from "../check-input.js";
 
 export class IndexNamespaces implements Namespaces {
   readonly #index: OpenIndex;

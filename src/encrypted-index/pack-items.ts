@@ -11,7 +11,7 @@ import { SealdexError } from "../errors.js";
 import { type IndexConfig, type Metric, normMax } from "../engine/config.js";
 import { roundVectors } from "../engine/scalar.js";
 import { rowsOfPiece } from "../engine/work.js";
-import { checkFloat32, checkText, checkVectorShape, invalid, typeName } from "../check-input.js";
+import { checkFloat32, checkIdText, checkVectorShape, invalid, typeName } from "../check-input.js";
 import { takeJson } from "../json-text.js";
 import { itemFields } from "../method-options.js";
 import { encodeRecord, type Row } from "../segment/row.js";
@@ -21,7 +21,6 @@ import { takeOwnOptions } from "./take-options.js";
 import { forEachYielding } from "../threads/yield-to-event-loop.js";
 import { isDate, isFloat32Array } from "../value-kinds.js";
 
-const idBytesMax = 512;
 export const metadataBytesMax = 64 * 1024;
 
 export interface PackedItems {
@@ -208,14 +207,6 @@ export function copyVector(vector: Vector, to: Float32Array, metric: Metric, whe
 
 export function dimensionMismatch(where: string, expected: number, received: number): SealdexError {
   return new SealdexError("dimension_mismatch", `${where}: expected ${expected} numbers, got ${received}`);
-}
-
-export function checkIdText(id: unknown, where: string): asserts id is string {
-  checkText(id, where);
-  const bytes = Buffer.byteLength(id, "utf8");
-  if (bytes === 0 || bytes > idBytesMax) {
-    throw invalid(`${where}: expected 1 to ${idBytesMax} bytes of UTF-8, got ${bytes}`);
-  }
 }
 
 /** The fields of an item, with an id that is checked. */
