@@ -84,8 +84,7 @@ const table: Record<string, string> = {
   "json-text.ts": "check-input.ts",
   "generator-of.ts": "",
   "option-names.ts": "check-input.ts",
-  "method-options.ts": "option-names.ts vector-index.ts",
-  "check-name-listing.ts": "check-input.ts listing-options.ts method-options.ts option-names.ts",
+  "method-options.ts": "check-input.ts engine/config.ts option-names.ts vector-index.ts",
   "check-order.ts": "check-input.ts vector-index.ts",
   "selection.ts": "value-kinds.ts check-input.ts filter.ts method-options.ts option-names.ts vector-index.ts",
   "filter.ts": "filter-match.ts filter-operand.ts errors.ts",
@@ -117,7 +116,7 @@ const table: Record<string, string> = {
     storage/blob-store.ts storage/memory.ts filter.ts filter-match.ts served-index.ts vector-index.ts memoize.ts errors.ts node:crypto`,
   "encrypted-index/": `value-kinds.ts real-timers.ts text/ commit/ search/ segment/ engine/ threads/ crypto/ keys/ storage/blob-store.ts storage/holds-bytes.ts storage/location.ts
     storage/retrying.ts storage/semaphore.ts storage/with-room.ts storage/probe.ts memoize.ts filter.ts embedding/ check-input.ts probing.ts json-text.ts option-names.ts
-    generator-of.ts method-options.ts check-name-listing.ts check-order.ts selection.ts item-change.ts served-index.ts vector-index.ts calls.ts when-aborted.ts stored-json.ts errors.ts node:crypto
+    generator-of.ts method-options.ts check-order.ts selection.ts item-change.ts served-index.ts vector-index.ts calls.ts when-aborted.ts stored-json.ts errors.ts node:crypto
     node:diagnostics_channel node:os node:util`,
   "service.ts":
     "wire.ts encrypted-index/for-loader.ts served-index.ts check-input.ts option-names.ts threads/yield-to-event-loop.ts",
@@ -126,7 +125,7 @@ const table: Record<string, string> = {
   "wire/":
     "value-kinds.ts embedding/image.ts json-text.ts check-input.ts check-order.ts probing.ts option-names.ts method-options.ts selection.ts item-change.ts filter.ts served-index.ts vector-index.ts engine/config.ts errors.ts",
   "client/":
-    "value-kinds.ts real-timers.ts wire.ts response-text.ts text/define-text.ts generator-of.ts calls.ts pause.ts when-aborted.ts check-input.ts check-name-listing.ts option-names.ts method-options.ts selection.ts vector-index.ts filter.ts engine/config.ts errors.ts",
+    "value-kinds.ts real-timers.ts wire.ts response-text.ts text/define-text.ts generator-of.ts calls.ts pause.ts when-aborted.ts check-input.ts option-names.ts method-options.ts selection.ts vector-index.ts filter.ts engine/config.ts errors.ts",
   "transfer/":
     "value-kinds.ts wire/values.ts embedding/image.ts json-text.ts generator-of.ts check-input.ts option-names.ts vector-index.ts filter.ts errors.ts",
   "reembed.ts": "transfer/namespace-batches.ts option-names.ts vector-index.ts",
@@ -134,7 +133,7 @@ const table: Record<string, string> = {
     encrypted-index/collect-garbage.ts encrypted-index/orphans.ts
     encrypted-index/copy-index.ts encrypted-index/copy-objects.ts crypto/keys.ts keys/ engine/config.ts storage/blob-store.ts
     storage/storage-location.ts storage/retrying.ts embedding/ vector-index.ts filter.ts errors.ts`,
-  "langchain/": `value-kinds.ts core.ts calls.ts generator-of.ts json-text.ts check-input.ts probing.ts option-names.ts selection.ts vector-index.ts engine/config.ts filter.ts embedding/ errors.ts @langchain/core/
+  "langchain/": `value-kinds.ts core.ts calls.ts generator-of.ts json-text.ts check-input.ts method-options.ts probing.ts option-names.ts selection.ts vector-index.ts engine/config.ts filter.ts embedding/ errors.ts @langchain/core/
     node:crypto node:util`,
   "langgraph/": `langchain/ check-input.ts probing.ts option-names.ts vector-index.ts filter.ts embedding/ @langchain/langgraph-checkpoint node:crypto
     node:util`,

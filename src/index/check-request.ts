@@ -1,12 +1,21 @@
 /** Checks of what callers ask an embedded index for, with every default filled in. */
 
 import { checkOrder } from "../api/check-listing.js";
-import { checkVectorShape, invalid, isArray, onlySubjectOf, typeName } from "../checks/input.js";
+import {
+  checkIdText,
+  checkInteger,
+  checkVectorShape,
+  invalid,
+  isArray,
+  onlySubjectOf,
+  typeName,
+} from "../checks/input.js";
 import { type Image, isImage, takeImage } from "../embedding/image.js";
 import { type CompiledFilter, compileFilter, type Filter, splitPath } from "../api/filter/compile.js";
 import type { OrderField } from "./listing/order-key.js";
 import type { CheckedQuery } from "../query/query.js";
 import type { Effort } from "../query/scan-limits.js";
+import { checkInclude, itemFieldNames } from "../api/method-options.js";
 import { checkRecall, type ProbingOptions } from "../api/effort.js";
 import type { ResultSettings } from "../api/served-index.js";
 import { checkDeleteFilter, checkUpdateSelection, filterOf } from "../api/check-selection.js";
@@ -20,23 +29,18 @@ import type {
   QueryOptions,
   SingleQuery,
   TextQuery,
-  TrainOptions,
   UpdateSelection,
   UpsertOptions,
   Vector,
 } from "../api/vector-index.js";
-import { nListsMax } from "../engine/config.js";
-import { checkInteger } from "./define-index.js";
 import type { CheckedListIds } from "./listing/list-ids.js";
-import { checkIdText } from "./pack-items.js";
 import type { CheckedItems } from "./update.js";
 
 export const topKMax = 10_000;
 const batchMax = 1000;
 const defaultItemFields: readonly ItemField[] = ["vector", "contents", "metadata"];
-const allItemFields: readonly ItemField[] = [...defaultItemFields, "decoded"];
 const distanceAlone: ReadonlySet<MatchField> = new Set(["distance"] as const);
-const matchFields: readonly MatchField[] = ["distance", ...allItemFields];
+const matchFields: readonly MatchField[] = ["distance", ...itemFieldNames];
 
 type QueryRequest = SingleQuery | TextQuery | BatchQuery;
 
@@ -66,7 +70,7 @@ export function checkQueryOptions(request: QueryOptions, results: ResultSettings
   return {
     topK,
     effort,
-    include: include === undefined ? distanceAlone : checkInclude(include, matchFields),
+    include: include === undefined ? distanceAlone : fieldsOf(include),
     filter: compiledFilter(filterOf(request, "query")),
     signal,
     reserveBytes: results.reserveBytes,
@@ -74,11 +78,14 @@ export function checkQueryOptions(request: QueryOptions, results: ResultSettings
   };
 }
 
+function fieldsOf(include: readonly MatchField[]): ReadonlySet<MatchField> {
+  checkInclude(include, matchFields);
+  return new Set(include);
+}
+
 function checkEffort(options: ProbingOptions): Effort {
   checkRecall(options);
   const { recall, nProbes = 1, greedy = false } = options;
-  checkInteger(nProbes, 0, Number.MAX_SAFE_INTEGER, "nProbes");
-  if (typeof greedy !== "boolean") throw invalid(`greedy: expected a boolean, got ${typeof greedy}`);
   if (recall !== undefined) return recall === "exact" ? recall : { lists: undefined, recall };
   if (greedy) return "exact";
   return nProbes === 0 ? { lists: undefined, recall: undefined } : { lists: nProbes };
@@ -117,17 +124,6 @@ export function checkRanked(subject: QuerySubject): string {
   throw invalid("rerank: requires queryContents to be a string");
 }
 
-function checkInclude<F extends string>(include: readonly F[], allowed: readonly F[]): ReadonlySet<F> {
-  if (!isArray(include)) throw invalid("include: expected an array");
-  for (const field of include) {
-    if (!allowed.includes(field)) {
-      const received = typeof field === "string" ? JSON.stringify(field.slice(0, 100)) : typeName(field);
-      throw invalid(`include: expected ${allowed.join(", ")}, got ${received}`);
-    }
-  }
-  return new Set(include);
-}
-
 /** The fields of items to return, and how. */
 export interface CheckedFields {
   readonly include: ReadonlySet<ItemField>;
@@ -138,7 +134,7 @@ export interface CheckedFields {
 
 export function checkFields({ include }: GetOptions, results: ResultSettings): CheckedFields {
   return {
-    include: checkInclude(include ?? defaultItemFields, allItemFields),
+    include: new Set(include ?? defaultItemFields),
     isIncludeGiven: include !== undefined,
     results,
   };
@@ -155,25 +151,18 @@ export interface CheckedListing extends CheckedFields {
 
 export function checkListIds(options: ListIdsOptions, { reserveBytes }: ResultSettings): CheckedListIds {
   const { limit = Number.MAX_SAFE_INTEGER, after, signal } = options;
-  checkInteger(limit, 0, Number.MAX_SAFE_INTEGER, "limit");
-  if (after !== undefined) checkIdText(after, "after");
   const filter = compiledFilter(options.filter);
   return { limit, after, filter, signal, reserveBytes };
 }
 
-const pageItemsMax = 10_000;
 const pageItems = 1000;
 
-/** `limit`: under either of its names. */
 export function checkListing(
   options: Omit<ListItemsOptions, "orderBy">,
   results: ResultSettings,
   limit: number = pageItems,
-  limitName = "limit",
 ): CheckedListing {
   const { filter, after, signal } = options;
-  checkInteger(limit, 1, pageItemsMax, limitName);
-  if (after !== undefined) checkIdText(after, "after");
   return {
     filter: compiledFilter(filter),
     limit,
@@ -200,9 +189,6 @@ export function checkPage(options: ListItemsOptions, results: ResultSettings): C
 }
 
 export function checkUpsert({ deleteFilter, within, skipUnchanged = false, signal }: UpsertOptions) {
-  if (typeof skipUnchanged !== "boolean") {
-    throw invalid(`skipUnchanged: expected a boolean, got ${typeName(skipUnchanged)}`);
-  }
   return {
     deleteFilter: compiledFilter(checkDeleteFilter(deleteFilter)),
     within: compiledFilter(within),
@@ -227,11 +213,4 @@ export function checkUpdated(selection: UpdateSelection): CheckedItems {
 export function checkIds(ids: unknown, where: string): asserts ids is readonly string[] {
   if (!Array.isArray(ids)) throw invalid(`${where}: expected an array of ids`);
   for (const [i, id] of ids.entries()) checkIdText(id, `${where}[${i}]`);
-}
-
-export function checkTraining({ nLists, onProgress }: TrainOptions): void {
-  if (nLists !== undefined) checkInteger(nLists, 1, nListsMax, "nLists");
-  if (onProgress !== undefined && typeof onProgress !== "function") {
-    throw invalid(`onProgress: expected a function, got ${typeName(onProgress)}`);
-  }
 }

@@ -2,7 +2,6 @@
 
 import { totalmem } from "node:os";
 import { inspect } from "node:util";
-import { checkNameListing } from "../api/check-listing.js";
 import { embeddedClientOptions, indexConfigOptions, methodOptions } from "../api/method-options.js";
 import type {
   CreateIndexOptions,
@@ -16,7 +15,7 @@ import type {
 } from "../api/vector-index.js";
 import { Calls } from "../async/calls.js";
 import { isTurnOver, nextTurn } from "../async/event-loop.js";
-import { invalid, typeName } from "../checks/input.js";
+import { checkInteger, invalid, typeName } from "../checks/input.js";
 import { takeOptions } from "../checks/option-names.js";
 import { modelName } from "../embedding/built-in.js";
 import type { Embedder, EmbeddingInput } from "../embedding/embedder.js";
@@ -37,7 +36,7 @@ import { isBlobStore, isPrivate, openLocation } from "../storage/location.js";
 import { storageTimeoutMsDefault } from "../storage/retrying.js";
 import { defineText } from "../text/define-text.js";
 import type { TextDefinition } from "../text/text-options.js";
-import { checkInteger, defineIndex } from "./define-index.js";
+import { defineIndex } from "./define-index.js";
 import { EncryptedIndex } from "./encrypted-index.js";
 import { listNames } from "./list-indexes.js";
 import { maintenanceJobs } from "./maintenance-jobs.js";
@@ -207,7 +206,7 @@ export class EmbeddedClient implements EmbeddedClientType {
   }
 
   async listIndexes(options: ListIndexesOptions = {}): Promise<string[]> {
-    const own = checkNameListing(options);
+    const own = takeOptions(options, methodOptions.listIndexes);
     return this.#calls.look(own.signal, () => listNames(this.#configStore, own));
   }
 

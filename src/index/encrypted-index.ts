@@ -56,7 +56,6 @@ import {
   checkPage,
   checkQuery,
   checkRanked,
-  checkTraining,
   checkUpdated,
   checkUpsert,
   compiledFilter,
@@ -69,7 +68,6 @@ import { compactAndCollect } from "./maintenance/gc.js";
 import { reencrypt } from "./maintenance/reencrypt.js";
 import { IndexNamespaces } from "./namespaces.js";
 import { type OpenIndex, presentAnchor, within } from "./open/open-index.js";
-import { checkIdText } from "./pack-items.js";
 import { answerQuery, answerRanked, type Texts } from "./query-vectors.js";
 import { answerWords, checkWordQuery, isWordQuery } from "./query-words.js";
 import { count, describe, getItems } from "./read.js";
@@ -207,7 +205,7 @@ export class EncryptedIndex implements VectorIndex {
   items(options: ItemsOptions = {}): AsyncGenerator<StoredItem, void, undefined> {
     return generatorOf(() => {
       const own = takeOptions(options, methodOptions.items);
-      const listing = checkListing(own, plainResults, own.pageSize, "pageSize");
+      const listing = checkListing(own, plainResults, own.pageSize);
       return listEach(this.#within(own.namespace), listing, (work) => this.#calls.look(own.signal, work));
     });
   }
@@ -225,7 +223,6 @@ export class EncryptedIndex implements VectorIndex {
 
   async train(options: TrainOptions = {}): Promise<void> {
     options = takeOptions(options, methodOptions.train);
-    checkTraining(options);
     this.#index.keys.check("read-write", this.indexName);
     await this.#calls.change(options.signal, async () => {
       await train(this.#index, options);
@@ -284,7 +281,6 @@ export class EncryptedIndex implements VectorIndex {
   }
 
   #within(namespace?: string): OpenIndex {
-    if (namespace !== undefined) checkIdText(namespace, "namespace");
     const index = within(this.#index, namespace);
     return this.#isAsLoaded ? { ...index, snapshots: index.snapshots.asLoaded() } : index;
   }
