@@ -1,9 +1,6 @@
 /** Checks the order of a listing by metadata, embedded and over HTTP. */
 
-import { checkText, invalid, typeName } from "../checks/input.js";
-import { takeOptions } from "../checks/option-names.js";
-import type { ListIndexesOptions } from "./call-options.js";
-import { methodOptions } from "./method-options.js";
+import { invalid, typeName } from "../checks/input.js";
 import type { OrderBy } from "./vector-index.js";
 
 const fieldsMax = 8;
@@ -23,19 +20,4 @@ export function checkOrder(orderBy: OrderBy): [path: string, direction: "asc" | 
     }
   }
   return fields;
-}
-
-// Checks the options of listing indexes, embedded and over HTTP.
-
-/** The options as they are now. Throws `invalid_request`. */
-export function checkNameListing(options: ListIndexesOptions): ListIndexesOptions {
-  const own = takeOptions(options, methodOptions.listIndexes);
-  const { limit, after } = own;
-  if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 0)) {
-    throw invalid(
-      `limit: expected an integer of 0 or more, got ${typeof limit === "number" ? limit : typeName(limit)}`,
-    );
-  }
-  if (after !== undefined) checkText(after, "after");
-  return own;
 }

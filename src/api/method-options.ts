@@ -1,6 +1,11 @@
-/** Option names of every method of clients and indexes, embedded and over HTTP. */
+/**
+ * Options of every method of clients and indexes, embedded and over HTTP, with the checks that hold
+ * for both. Limits that a service may set otherwise are checked by the embedded index alone.
+ */
 
-import { optionNames } from "../checks/option-names.js";
+import { checkIdText, checkInteger, checkText, invalid, isArray, typeName } from "../checks/input.js";
+import { nListsMax } from "../engine/config.js";
+import { type OptionCheck, optionNames } from "../checks/option-names.js";
 import type {
   BatchQuery,
   CallOptions,
@@ -13,6 +18,7 @@ import type {
   IndexConfigInput,
   Item,
   ItemChange,
+  ItemField,
   ItemsOptions,
   ListIdsOptions,
   ListIndexesOptions,
@@ -30,9 +36,38 @@ import type {
   WrapOptions,
 } from "./vector-index.js";
 
+/** Fields of items that calls may return. */
+export const itemFieldNames: readonly ItemField[] = ["vector", "contents", "metadata", "decoded"];
+const pageItemsMax = 10_000;
+
+const integer =
+  (min: number, max: number): OptionCheck =>
+  (value, name) =>
+    checkInteger(value, min, max, name);
+const count = integer(0, Number.MAX_SAFE_INTEGER);
+const pageSize = integer(1, pageItemsMax);
+const boolean: OptionCheck = (value, name) => {
+  if (typeof value !== "boolean") throw invalid(`${name}: expected a boolean, got ${typeName(value)}`);
+};
+const callback: OptionCheck = (value, name) => {
+  if (typeof value !== "function") throw invalid(`${name}: expected a function, got ${typeName(value)}`);
+};
+const itemFieldList: OptionCheck = (value) => checkInclude(value, itemFieldNames);
+
+/** Throws `invalid_request` for anything but an array of allowed fields. */
+export function checkInclude(include: unknown, allowed: readonly string[]): void {
+  if (!isArray(include)) throw invalid("include: expected an array");
+  for (const field of include as readonly unknown[]) {
+    if (typeof field === "string" && allowed.includes(field)) continue;
+    const received = typeof field === "string" ? JSON.stringify(field.slice(0, 100)) : typeName(field);
+    throw invalid(`include: expected ${allowed.join(", ")}, got ${received}`);
+  }
+}
+
+// Checked when the call begins.
 const signal = true;
-const namespace = true;
-const listing = { filter: true, include: true, after: true, namespace } as const;
+const namespace = checkIdText;
+const listing = { filter: true, include: itemFieldList, after: checkIdText, namespace } as const;
 const address = { indexName: true, indexKey: true, signal } as const;
 
 export const indexConfigOptions = optionNames<IndexConfigInput>("indexConfig", {
@@ -59,12 +94,12 @@ export const methodOptions = {
     indexConfigOptions,
   ),
   loadIndex: optionNames<LoadIndexOptions>("loadIndex", { ...address, anchor: true, embedding: true }),
-  listIndexes: optionNames<ListIndexesOptions>("listIndexes", { limit: true, after: true, signal }),
+  listIndexes: optionNames<ListIndexesOptions>("listIndexes", { limit: count, after: checkText, signal }),
   deleteIndex: optionNames<OpenIndexOptions>("deleteIndex", address),
   upsert: optionNames<UpsertOptions>("upsert", {
     deleteFilter: true,
     within: true,
-    skipUnchanged: true,
+    skipUnchanged: boolean,
     namespace,
     signal,
   }),
@@ -81,33 +116,38 @@ export const methodOptions = {
     queryContents: true,
     rerank: true,
     recall: true,
-    nProbes: true,
-    greedy: true,
+    nProbes: count,
+    greedy: boolean,
     namespace,
     signal,
   }),
-  get: optionNames<GetOptions>("get", { include: true, namespace, signal }),
+  get: optionNames<GetOptions>("get", { include: itemFieldList, namespace, signal }),
   delete: optionNames<ChangeOptions>("delete", { namespace, signal }),
   listIds: optionNames<ListIdsOptions>("listIds", {
-    limit: true,
-    after: true,
+    limit: count,
+    after: checkIdText,
     filter: true,
     namespace,
     signal,
   }),
   listItems: optionNames<ListItemsOptions>("listItems", {
     ...listing,
-    limit: true,
+    limit: pageSize,
     cursor: true,
     orderBy: true,
     signal,
   }),
-  items: optionNames<ItemsOptions>("items", { ...listing, pageSize: true, signal }),
+  items: optionNames<ItemsOptions>("items", { ...listing, pageSize, signal }),
   count: optionNames<CountOptions>("count", { filter: true, namespace, signal }),
   listNamespaces: optionNames<CallOptions>("namespaces.list", { signal }),
   erase: optionNames<CallOptions>("erase", { signal }),
   readReceipt: optionNames<CallOptions>("namespaces.readReceipt", { signal }),
-  train: optionNames<TrainOptions>("train", { nLists: true, queries: true, onProgress: true, signal }),
+  train: optionNames<TrainOptions>("train", {
+    nLists: integer(1, nListsMax),
+    queries: true,
+    onProgress: callback,
+    signal,
+  }),
   compact: optionNames<CallOptions>("compact", { signal }),
   rotateKey: optionNames<CallOptions>("rotateKey", { signal }),
   reencrypt: optionNames<CallOptions>("reencrypt", { signal }),
@@ -153,7 +193,7 @@ export const itemFields = optionNames<Item>("item", {
   expiresAt: true,
 });
 
-export const embeddedClientOptions = optionNames<EmbeddedClientOptions>("createClient", {
+export const embeddedClientNames = {
   indexLocation: true,
   configLocation: true,
   anchorLocation: true,
@@ -164,11 +204,10 @@ export const embeddedClientOptions = optionNames<EmbeddedClientOptions>("createC
   retentionMs: true,
   oblivious: true,
   models: true,
-});
+} as const;
 
-export const httpClientOptions = optionNames<HttpClientOptions>("createClient", {
-  baseUrl: true,
-  apiKey: true,
-  timeoutMs: true,
-  maxRetries: true,
-});
+export const embeddedClientOptions = optionNames<EmbeddedClientOptions>("createClient", embeddedClientNames);
+
+export const httpClientNames = { baseUrl: true, apiKey: true, timeoutMs: true, maxRetries: true } as const;
+
+export const httpClientOptions = optionNames<HttpClientOptions>("createClient", httpClientNames);

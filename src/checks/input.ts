@@ -45,6 +45,31 @@ export function checkText(value: unknown, where: string): asserts value is strin
   if (/\p{Cs}/u.test(value)) throw invalid(`${where}: expected well-formed text, got a lone surrogate`);
 }
 
+/** Ids, and namespaces. */
+const idBytesMax = 512;
+const utf8 = new TextEncoder();
+
+export function checkIdText(id: unknown, where: string): asserts id is string {
+  checkText(id, where);
+  // A character of UTF-16 takes at most 3 bytes.
+  const bytes = 3 * id.length <= idBytesMax ? id.length : utf8.encode(id).length;
+  if (bytes === 0 || bytes > idBytesMax) {
+    throw invalid(`${where}: expected 1 to ${idBytesMax} bytes of UTF-8, got ${bytes}`);
+  }
+}
+
+export function checkInteger(
+  value: unknown,
+  min: number,
+  max: number,
+  where: string,
+): asserts value is number {
+  if (typeof value !== "number" || !Number.isInteger(value) || value < min || value > max) {
+    const received = typeof value === "number" ? String(value) : typeName(value);
+    throw invalid(`${where}: expected an integer from ${min} to ${max}, got ${received}`);
+  }
+}
+
 /**
  * Returns the value as JSON text. Throws `invalid_request` if JSON would lose or change something:
  * NaN, bigints, cycles, dates, maps and other class instances, objects with `toJSON`. Undefined

@@ -11,6 +11,9 @@ import { invalid, typeName } from "./input.js";
 /** The keys of every member of a union. */
 type NameOf<T> = T extends unknown ? keyof T & string : never;
 
+/** Throws `invalid_request` for a value that no call accepts. `name` names it in messages. */
+export type OptionCheck = (value: unknown, name: string) => void;
+
 export interface OptionNames {
   /** The method's name in messages. */
   readonly where: string;
@@ -22,23 +25,30 @@ export interface OptionNames {
   readonly innerNames: readonly string[];
   /** Every option, set to undefined. */
   readonly absent: Readonly<Record<string, undefined>>;
+  readonly checks: readonly (readonly [name: string, check: OptionCheck])[];
 }
 
-/** Exactly the options of `T`. `inner`: those of a nested object. */
+/**
+ * Exactly the options of `T`, each with its check, or `true` if it is checked where it is used.
+ * `inner`: those of a nested object.
+ */
 export function optionNames<T>(
   where: string,
-  table: Readonly<Record<NameOf<T>, true>>,
+  table: Readonly<Record<NameOf<T>, true | OptionCheck>>,
   inner?: OptionNames,
 ): OptionNames {
   const innerNames = inner === undefined ? [] : [...inner.names].map((name) => `${inner.where}.${name}`);
   const names = Object.keys(table);
   const absent = Object.fromEntries(names.map((name) => [name, undefined]));
-  return { where, names: new Set(names), innerNames, absent };
+  const checks = Object.entries<true | OptionCheck>(table).flatMap(([name, check]) =>
+    check === true ? [] : [[name, check] as const],
+  );
+  return { where, names: new Set(names), innerNames, absent, checks };
 }
 
 /**
  * Copies the options; absent ones are undefined. Throws `invalid_request` unless `options` is an
- * object with known keys. `at` is its place.
+ * object with known keys and values that pass their checks. `at` is its place.
  *
  * Calls read only the copy: callers may change their object after the call has returned.
  */
@@ -48,7 +58,18 @@ export function takeOptions<T extends object>(options: T, known: OptionNames, at
   const values = options as Readonly<Record<string, unknown>>;
   const taken: Record<string, unknown> = { ...known.absent };
   for (const name of known.names) if (!isOfEveryObject(options, name)) taken[name] = values[name];
+  checkOptions(taken, known);
   return taken as T;
+}
+
+/** Throws `invalid_request` for a value that does not pass its check. */
+export function checkOptions(taken: Readonly<Record<string, unknown>>, { checks }: OptionNames): void {
+  for (const [name, check] of checks) if (taken[name] !== undefined) check(taken[name], name);
+}
+
+/** The options that `known` names, of a result of `takeOptions` that has others too. */
+export function pickOptions<T extends object>(options: T, { names }: OptionNames): T {
+  return Object.fromEntries(Object.entries(options).filter(([name]) => names.has(name))) as T;
 }
 
 /** Whether a caller gave this option, for an object of any kind. */

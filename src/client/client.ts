@@ -5,7 +5,6 @@
  */
 
 import { invalid } from "../checks/input.js";
-import { checkNameListing } from "../api/check-listing.js";
 import { SealdexError } from "../errors.js";
 import { httpClientOptions, indexConfigOptions, methodOptions } from "../api/method-options.js";
 import { takeOptions } from "../checks/option-names.js";
@@ -114,7 +113,7 @@ class RemoteClient implements Client {
   }
 
   async listIndexes(options: ListIndexesOptions = {}): Promise<string[]> {
-    const own = checkNameListing(options);
+    const own = takeOptions(options, methodOptions.listIndexes);
     return this.#connection.calls.change(own.signal, () => this.#listIndexes(own));
   }
 

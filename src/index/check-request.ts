@@ -1,11 +1,19 @@
 /** Checks of what callers ask an embedded index for, with every default filled in. */
 
 import { checkOrder } from "../api/check-listing.js";
-import { checkVectorShape, invalid, isArray, onlySubjectOf, typeName } from "../checks/input.js";
+import {
+  checkIdText,
+  checkInteger,
+  checkVectorShape,
+  invalid,
+  onlySubjectOf,
+  typeName,
+} from "../checks/input.js";
 import { type Image, isImage, takeImage } from "../embedding/image.js";
 import { type CompiledFilter, compileFilter, type Filter, splitPath } from "../api/filter/compile.js";
 import type { CheckedQuery } from "../query/query.js";
 import type { Effort } from "../query/scan-limits.js";
+import { checkInclude, itemFieldNames } from "../api/method-options.js";
 import { checkRecall, type ProbingOptions } from "../api/effort.js";
 import type { ResultSettings } from "../api/served-index.js";
 import { checkDeleteFilter, checkUpdateSelection, filterOf } from "../api/check-selection.js";
@@ -19,25 +27,20 @@ import type {
   QueryOptions,
   SingleQuery,
   TextQuery,
-  TrainOptions,
   UpdateSelection,
   UpsertOptions,
   Vector,
 } from "../api/vector-index.js";
-import { nListsMax } from "../engine/config.js";
-import { checkInteger } from "./define-index.js";
 import type { CheckedListIds } from "./listing/list-ids.js";
 import type { CheckedListing } from "./listing/list-items.js";
 import type { CheckedFields } from "./open/available-fields.js";
-import { checkIdText } from "./pack-items.js";
 import type { CheckedItems } from "./update.js";
 
 export const topKMax = 10_000;
 const batchMax = 1000;
 const defaultItemFields: readonly ItemField[] = ["vector", "contents", "metadata"];
-const allItemFields: readonly ItemField[] = [...defaultItemFields, "decoded"];
 const distanceAlone: ReadonlySet<MatchField> = new Set(["distance"] as const);
-const matchFields: readonly MatchField[] = ["distance", ...allItemFields];
+const matchFields: readonly MatchField[] = ["distance", ...itemFieldNames];
 
 type QueryRequest = SingleQuery | TextQuery | BatchQuery;
 
@@ -67,20 +70,22 @@ export function checkQueryOptions(request: QueryOptions, results: ResultSettings
   return {
     topK,
     effort,
-    include: include === undefined ? distanceAlone : checkInclude(include, matchFields),
+    include: include === undefined ? distanceAlone : fieldsOf(include),
     filter: compiledFilter(filterOf(request, "query")),
     signal,
     reserveBytes: results.reserveBytes,
     rawMetadata: results.rawMetadata,
-    memoryOnly: false,
   };
+}
+
+function fieldsOf(include: readonly MatchField[]): ReadonlySet<MatchField> {
+  checkInclude(include, matchFields);
+  return new Set(include);
 }
 
 function checkEffort(options: ProbingOptions): Effort {
   checkRecall(options);
   const { recall, nProbes = 1, greedy = false } = options;
-  checkInteger(nProbes, 0, Number.MAX_SAFE_INTEGER, "nProbes");
-  if (typeof greedy !== "boolean") throw invalid(`greedy: expected a boolean, got ${typeof greedy}`);
   if (recall !== undefined) return recall === "exact" ? recall : { lists: undefined, recall };
   if (greedy) return "exact";
   return nProbes === 0 ? { lists: undefined, recall: undefined } : { lists: nProbes };
@@ -99,17 +104,18 @@ function subjectOf(request: QueryRequest): QuerySubject {
     checkVectorShape(queryVector, "queryVector");
     return { kind: "vector", vector: queryVector };
   }
-  checkVectors(queryVectors, "queryVectors");
-  return { kind: "vectors", vectors: queryVectors };
+  return { kind: "vectors", vectors: checkVectors(queryVectors, "queryVectors") };
 }
 
-function checkVectors(vectors: unknown, where: string): asserts vectors is readonly Vector[] {
+/** Throws `invalid_request` for anything but vectors of queries. */
+export function checkVectors(vectors: unknown, where: string): readonly Vector[] {
   if (!Array.isArray(vectors)) throw invalid(`${where}: expected an array of vectors`);
   if (vectors.length > batchMax) {
     throw invalid(`${where}: expected at most ${batchMax} vectors, got ${vectors.length}`);
   }
   // Not forEach, which passes over the holes of a sparse array.
   for (const [i, vector] of vectors.entries()) checkVectorShape(vector, `${where}[${i}]`);
+  return vectors as Vector[];
 }
 
 export function takeContents(contents: string | Image): string | Image {
@@ -122,20 +128,9 @@ export function checkRanked(subject: QuerySubject): string {
   throw invalid("rerank: requires queryContents to be a string");
 }
 
-function checkInclude<F extends string>(include: readonly F[], allowed: readonly F[]): ReadonlySet<F> {
-  if (!isArray(include)) throw invalid("include: expected an array");
-  for (const field of include) {
-    if (!allowed.includes(field)) {
-      const received = typeof field === "string" ? JSON.stringify(field.slice(0, 100)) : typeName(field);
-      throw invalid(`include: expected ${allowed.join(", ")}, got ${received}`);
-    }
-  }
-  return new Set(include);
-}
-
 export function checkFields({ include }: GetOptions, results: ResultSettings): CheckedFields {
   return {
-    include: checkInclude(include ?? defaultItemFields, allItemFields),
+    include: new Set(include ?? defaultItemFields),
     isIncludeGiven: include !== undefined,
     results,
   };
@@ -143,25 +138,18 @@ export function checkFields({ include }: GetOptions, results: ResultSettings): C
 
 export function checkListIds(options: ListIdsOptions, { reserveBytes }: ResultSettings): CheckedListIds {
   const { limit = Number.MAX_SAFE_INTEGER, after, signal } = options;
-  checkInteger(limit, 0, Number.MAX_SAFE_INTEGER, "limit");
-  if (after !== undefined) checkIdText(after, "after");
   const filter = compiledFilter(options.filter);
   return { limit, after, filter, signal, reserveBytes };
 }
 
-const pageItemsMax = 10_000;
 const pageItems = 1000;
 
-/** `limit`: under either of its names. */
 export function checkListing(
   options: Omit<ListItemsOptions, "orderBy">,
   results: ResultSettings,
   limit: number = pageItems,
-  limitName = "limit",
 ): CheckedListing {
   const { filter, after, signal } = options;
-  checkInteger(limit, 1, pageItemsMax, limitName);
-  if (after !== undefined) checkIdText(after, "after");
   return {
     filter: compiledFilter(filter),
     limit,
@@ -188,9 +176,6 @@ export function checkPage(options: ListItemsOptions, results: ResultSettings): C
 }
 
 export function checkUpsert({ deleteFilter, within, skipUnchanged = false, signal }: UpsertOptions) {
-  if (typeof skipUnchanged !== "boolean") {
-    throw invalid(`skipUnchanged: expected a boolean, got ${typeName(skipUnchanged)}`);
-  }
   return {
     deleteFilter: compiledFilter(checkDeleteFilter(deleteFilter)),
     within: compiledFilter(within),
@@ -215,12 +200,4 @@ export function checkUpdated(selection: UpdateSelection): CheckedItems {
 export function checkIds(ids: unknown, where: string): asserts ids is readonly string[] {
   if (!Array.isArray(ids)) throw invalid(`${where}: expected an array of ids`);
   for (const [i, id] of ids.entries()) checkIdText(id, `${where}[${i}]`);
-}
-
-export function checkTraining({ nLists, queries, onProgress }: TrainOptions): void {
-  if (nLists !== undefined) checkInteger(nLists, 1, nListsMax, "nLists");
-  if (queries !== undefined) checkVectors(queries, "queries");
-  if (onProgress !== undefined && typeof onProgress !== "function") {
-    throw invalid(`onProgress: expected a function, got ${typeName(onProgress)}`);
-  }
 }

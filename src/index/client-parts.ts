@@ -2,7 +2,7 @@
 
 import { embeddedClientOptions } from "../api/method-options.js";
 import type { EmbeddedClientOptions } from "../api/vector-index.js";
-import { invalid, typeName } from "../checks/input.js";
+import { checkInteger, invalid, typeName } from "../checks/input.js";
 import { takeOptions } from "../checks/option-names.js";
 import { Models } from "../embedding/models.js";
 import { useKernelThreads } from "../engine/threads/kernel-threads.js";
@@ -12,7 +12,6 @@ import { historyMs } from "../state/commit/retention.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { isBlobStore, isPrivate, openLocation } from "../storage/location.js";
 import { storageTimeoutMsDefault } from "../storage/retrying.js";
-import { checkInteger } from "./define-index.js";
 import { makeRoom } from "./maintenance/gc.js";
 import { OrphanSweeps } from "./maintenance/orphans.js";
 import { maintenanceJobs } from "./maintenance-jobs.js";

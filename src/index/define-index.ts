@@ -11,7 +11,7 @@ import {
   precisions,
 } from "../engine/config.js";
 import { SealdexError } from "../errors.js";
-import { invalid, typeName } from "../checks/input.js";
+import { checkInteger, invalid, typeName } from "../checks/input.js";
 import { indexConfigOptions } from "../api/method-options.js";
 import { takeOptions } from "../checks/option-names.js";
 import { own } from "../checks/value-kinds.js";
@@ -74,18 +74,6 @@ export function checkDimensionFits({ pqDim }: IndexConfig, dimension: number): v
       "dimension_mismatch",
       `pqDim: expected a divisor of the dimension ${dimension}, got ${pqDim}`,
     );
-  }
-}
-
-export function checkInteger(
-  value: unknown,
-  min: number,
-  max: number,
-  where: string,
-): asserts value is number {
-  if (typeof value !== "number" || !Number.isInteger(value) || value < min || value > max) {
-    const received = typeof value === "number" ? String(value) : typeof value;
-    throw invalid(`${where}: expected an integer from ${min} to ${max}, got ${received}`);
   }
 }
 

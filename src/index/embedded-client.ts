@@ -1,7 +1,6 @@
 /** The embedded client: indexes in storage locations, opened in this process. */
 
 import { inspect } from "node:util";
-import { checkNameListing } from "../api/check-listing.js";
 import { methodOptions } from "../api/method-options.js";
 import type {
   CreateIndexOptions,
@@ -74,7 +73,7 @@ export class EmbeddedClient implements EmbeddedClientType {
   }
 
   async listIndexes(options: ListIndexesOptions = {}): Promise<string[]> {
-    const own = checkNameListing(options);
+    const own = takeOptions(options, methodOptions.listIndexes);
     return this.#calls.look(own.signal, () => listNames(this.stores.configStore, own));
   }
 

@@ -67,7 +67,6 @@ import { compactAndCollect } from "./maintenance/gc.js";
 import { reencrypt } from "./maintenance/reencrypt.js";
 import { IndexNamespaces } from "./namespaces.js";
 import { type OpenIndex, within } from "./open/open-index.js";
-import { checkIdText } from "./pack-items.js";
 import { answerQuery, answerRanked, type Texts } from "./query-vectors.js";
 import { answerWords, checkWordQuery, isWordQuery } from "./query-words.js";
 import { count, describe, getItems, presentAnchor } from "./read.js";
@@ -203,7 +202,7 @@ export class EncryptedIndex implements VectorIndex {
   items(options: ItemsOptions = {}): AsyncGenerator<StoredItem, void, undefined> {
     return generatorOf(() => {
       const own = takeOptions(options, methodOptions.items);
-      const listing = checkListing(own, plainResults, own.pageSize, "pageSize");
+      const listing = checkListing(own, plainResults, own.pageSize);
       return listEach(this.#within(own.namespace), listing, (work) => this.#calls.look(own.signal, work));
     });
   }
@@ -265,7 +264,6 @@ export class EncryptedIndex implements VectorIndex {
   }
 
   #within(namespace?: string): OpenIndex {
-    if (namespace !== undefined) checkIdText(namespace, "namespace");
     return within(this.#index, namespace);
   }
 

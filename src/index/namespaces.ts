@@ -3,14 +3,13 @@
 import { methodOptions } from "../api/method-options.js";
 import type { CallOptions, Erasure, ErasureReceipt, Namespaces } from "../api/vector-index.js";
 import type { Calls } from "../async/calls.js";
-import { invalid } from "../checks/input.js";
+import { checkIdText, invalid } from "../checks/input.js";
 import { takeOptions } from "../checks/option-names.js";
 import { hexadecimal, integer, parseStored, real, record, timeMax } from "../checks/stored-json.js";
 import { generationMax } from "../keys/keyset.js";
 import type { Manifest, SegmentRef } from "../state/commit/manifest.js";
 import { namespaceText } from "../state/commit/namespaces.js";
 import type { OpenIndex } from "./open/open-index.js";
-import { checkIdText } from "./pack-items.js";
 
 const label = "sealdex/1/erasure";
 const prefix = "sealdex-erasure-1-";

@@ -7,7 +7,7 @@
 import { itemFields } from "../api/method-options.js";
 import type { Item, Vector } from "../api/vector-index.js";
 import { forEachYielding } from "../async/event-loop.js";
-import { checkFloat32, checkText, checkVectorShape, invalid, typeName } from "../checks/input.js";
+import { checkFloat32, checkIdText, checkVectorShape, invalid, typeName } from "../checks/input.js";
 import { takeJson } from "../checks/json-text.js";
 import { isDate, isFloat32Array } from "../checks/value-kinds.js";
 import { fingerprint, type LastingKeys } from "../crypto/keys.js";
@@ -21,7 +21,6 @@ import { dimensionMismatch } from "./open/dimension.js";
 import { encodeRecord, type Row } from "../state/segment/row.js";
 import { takeOwnOptions } from "./take-options.js";
 
-const idBytesMax = 512;
 export const metadataBytesMax = 64 * 1024;
 
 export interface PackedItems {
@@ -203,14 +202,6 @@ export function copyVector(vector: Vector, to: Float32Array, metric: Metric, whe
     throw invalid(
       `${where}: expected a Euclidean norm of at most ${normMax} under ${metric}, got a greater one`,
     );
-  }
-}
-
-export function checkIdText(id: unknown, where: string): asserts id is string {
-  checkText(id, where);
-  const bytes = Buffer.byteLength(id, "utf8");
-  if (bytes === 0 || bytes > idBytesMax) {
-    throw invalid(`${where}: expected 1 to ${idBytesMax} bytes of UTF-8, got ${bytes}`);
   }
 }
 

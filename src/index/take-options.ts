@@ -1,7 +1,13 @@
 /** The options of a query and the fields of items, of which there are many, in objects of one shape. */
 
 import { types } from "node:util";
-import { checkName, checkObject, type OptionNames, takeOptions } from "../checks/option-names.js";
+import {
+  checkName,
+  checkObject,
+  checkOptions,
+  type OptionNames,
+  takeOptions,
+} from "../checks/option-names.js";
 
 /**
  * As `takeOptions`, faster for objects of no class.
@@ -18,6 +24,7 @@ export function takeOwnOptions<T extends object>(options: T, known: OptionNames,
     checkName(name, known, at);
     taken[name] = values[name];
   }
+  checkOptions(taken, known);
   return taken as T;
 }
 

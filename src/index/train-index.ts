@@ -4,7 +4,7 @@ import { SealdexError } from "../errors.js";
 import { compareRecall } from "../query/compare-recall.js";
 import { resultsMax } from "../query/learned-recall.js";
 import type { TrainOptions, Vector } from "../api/vector-index.js";
-import { checkTraining } from "./check-request.js";
+import { checkVectors } from "./check-request.js";
 import { train } from "./training/train.js";
 import { copyOf } from "./query-vectors.js";
 import { hasDimension } from "./open/dimension.js";
@@ -12,8 +12,7 @@ import type { OpenIndex } from "./open/open-index.js";
 
 /** Checks and copies the options at once. Throws `invalid_request` or `forbidden`. Returns the training. */
 export function prepareTraining(index: OpenIndex, options: TrainOptions): () => Promise<void> {
-  checkTraining(options);
-  const examples = takeExamples(index, options.queries);
+  const examples = takeExamples(index, checkVectors(options.queries ?? [], "queries"));
   index.keys.check("read-write", index.indexName);
   return async () => {
     await checkExamples(index, examples);
@@ -27,7 +26,7 @@ export function prepareTraining(index: OpenIndex, options: TrainOptions): () => 
 }
 
 /** Copies of the vectors, which are the caller's again once this has returned. Throws `not_supported` if the index learns from no queries. */
-function takeExamples({ config, samples }: OpenIndex, queries: readonly Vector[] = []): Float32Array[] {
+function takeExamples({ config, samples }: OpenIndex, queries: readonly Vector[]): Float32Array[] {
   if (queries.length > 0 && samples === undefined) {
     throw new SealdexError("not_supported", "queries: an oblivious client learns nothing from queries");
   }

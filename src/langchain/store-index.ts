@@ -8,6 +8,8 @@ import { isSameModel } from "../embedding/recipe.js";
 import type { Metric } from "../engine/config.js";
 import type { ErrorCode } from "../errors.js";
 import { invalid } from "../checks/input.js";
+import { embeddedClientOptions, httpClientOptions } from "../api/method-options.js";
+import { pickOptions } from "../checks/option-names.js";
 import type {
   Client,
   EmbeddedClientOptions,
@@ -165,25 +167,10 @@ function modelOptions({ embeddings, name }: StoreModel) {
   return name === undefined ? {} : { embedding: embeddings as Embedder, embeddingModel: name };
 }
 
-/** The client's options, without those of the store. */
+/** The client's options, without those of the store, of which `models` is one. */
 function placeOf(args: EncryptedVectorStoreArgs & PlaceOptions): PlaceOptions {
-  if ("baseUrl" in args) {
-    const { baseUrl, apiKey, timeoutMs, maxRetries } = args;
-    return { baseUrl, apiKey, timeoutMs, maxRetries };
-  }
-  const { indexLocation, configLocation, anchorLocation, cacheBytesMax, maxStalenessMs } = args;
-  const { storageTimeoutMs, automaticTraining, retentionMs, oblivious } = args;
-  return {
-    indexLocation,
-    configLocation,
-    anchorLocation,
-    cacheBytesMax,
-    maxStalenessMs,
-    storageTimeoutMs,
-    automaticTraining,
-    retentionMs,
-    oblivious,
-  };
+  const { models: _models, ...given } = args as EmbeddedClientOptions;
+  return pickOptions(given, "baseUrl" in args ? httpClientOptions : embeddedClientOptions);
 }
 
 /** By code, not by class: a caller's client may come from the other build (ESM, CommonJS). */

@@ -5,6 +5,7 @@ import type { ModelOptions } from "../embedding/model-options.js";
 import type { Metric } from "../engine/config.js";
 import type { Filter } from "../api/filter/compile.js";
 import { invalid, losslessJson, typeName } from "../checks/input.js";
+import { embeddedClientNames, httpClientNames } from "../api/method-options.js";
 import { hasOption, type OptionNames, optionNames, takeOptions } from "../checks/option-names.js";
 import type {
   Client,
@@ -110,23 +111,13 @@ const own = {
   models: true,
   textIndex: true,
 } as const;
-const embedded = {
-  indexLocation: true,
-  configLocation: true,
-  cacheBytesMax: true,
-  maxStalenessMs: true,
-  storageTimeoutMs: true,
-  anchorLocation: true,
-  automaticTraining: true,
-  retentionMs: true,
-  oblivious: true,
-  apiKey: true,
-} as const;
-const http = { baseUrl: true, apiKey: true, timeoutMs: true, maxRetries: true } as const;
-
 const withClient = optionNames<StoreOptions & { client: Client }>("store", { ...own, client: true });
-const withUrl = optionNames<StoreOptions & HttpClientOptions>("store", { ...own, ...http });
-const withLocation = optionNames<StoreOptions & StoreAtLocation>("store", { ...own, ...embedded });
+const withUrl = optionNames<StoreOptions & HttpClientOptions>("store", { ...own, ...httpClientNames });
+const withLocation = optionNames<StoreOptions & StoreAtLocation>("store", {
+  ...own,
+  ...embeddedClientNames,
+  apiKey: true,
+});
 
 const paramNames = optionNames<StoreOptions["indexConfigParams"] & object>("indexConfigParams", {
   nLists: true,

@@ -331,6 +331,23 @@ describe.each(Object.keys(clients))("%s", (where) => {
     }
   });
 
+  test.each(Object.keys(cases))(
+    "%s refuses a value of another kind before anything is sent",
+    async (name) => {
+      const { takes, call } = cases[name];
+      const index = await newIndex(client);
+      for (const [option] of takes.checks) {
+        // Refused over HTTP whatever it is.
+        if (option === "onProgress" && client.kind !== "embedded") continue;
+        const options = { [option]: {} };
+        await expect(call(options as never, client, index), option).rejects.toMatchObject({
+          code: "invalid_request",
+          message: expect.stringMatching(new RegExp(`^${option}: expected .*`)),
+        });
+      }
+    },
+  );
+
   test.each([
     "upsert",
     "listIndexes",
