@@ -95,6 +95,6 @@ export const conditions = (operators) => ({ $or: range(operators.length, (i) => 
 /** n vectors as base64. */
 export const base64 = (n, d) =>
   Buffer.from(Float32Array.from({ length: n * d }, (_, i) => Math.sin(i)).buffer).toString("base64");
-/** The heap of the service, in MiB; the longest body is an eighth of it. */
+/** The heap of the service, in MiB; the longest body is a quarter of it. */
 export const heapMiB = Number(process.env.HEAP_MIB ?? 512);
-export const bodyBytesMax = Math.min(256, heapMiB / 8) * 2 ** 20;
+export const bodyBytesMax = Math.min(256, heapMiB / 4) * 2 ** 20;

@@ -2,7 +2,7 @@
 //
 // How long one request holds the event loop of the service, and what it leaves in memory, for the largest and the most
 // hostile requests that there are. The service runs in a process of its own with a heap of HEAP_MIB, 512 by default; the longest
-// body is an eighth of it. Prints Markdown.
+// body is a quarter of it. Prints Markdown.
 
 import { fork } from "node:child_process";
 import { once } from "node:events";

@@ -261,6 +261,16 @@ describe("too much of anything is refused", () => {
     const vector = Array.from({ length: 8192 }, (_, i) => i / 8192);
     const items = [{ id: "x".repeat(512), vector, contents: "\u0001".repeat(1024 * 1024), metadata }];
     expect(await service.post("/v1/vectors/upsert", { ...index, items })).toMatchObject({ status: 200 });
+    const many = [
+      Array.from({ length: 20_000 }, () => []),
+      Array.from({ length: 20_000 }, () => ({})),
+      Array(1000).fill(JSON.parse("[".repeat(25) + "]".repeat(25))),
+    ];
+    for (const a of many) {
+      const item = { id: "many", vector, metadata: { a } };
+      const text = " ".repeat(2 ** 20) + JSON.stringify({ ...index, items: [item, item] });
+      expect(await service.post("/v1/vectors/upsert", text)).toMatchObject({ status: 200 });
+    }
     const filters = { a: { $in: Array.from({ length: 10_000 }, (_, i) => i) } };
     const query = { ...index, query_vectors: Array.from({ length: 40 }, () => vector), filters, include: [] };
     const { status, body } = await service.post("/v1/vectors/query", query);

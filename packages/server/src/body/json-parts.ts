@@ -50,9 +50,9 @@ export class JsonParts {
   #parts: Part[] = [];
   #rest: { readonly value: unknown } | undefined;
   #depth = 0;
-  /** Values, and the offset, of the current part. */
+  /** Values, and the offset, of the current part; -1 before its first token. */
   #partValues = 0;
-  #partStart = 0;
+  #partStart = -1;
 
   constructor({ arrays, base64 }: Streamed = { arrays: [], base64: [] }) {
     this.#base64 = new Set(base64);
@@ -97,7 +97,7 @@ export class JsonParts {
     if (typeof value !== "string" || !this.#base64.has(name)) return;
     this.#parts.push({ name, bytes: bytesOfBase64(value, name) });
     Object.assign(parent, { [key]: "" });
-    this.#partValues = 0;
+    this.#beginPart();
   }
 
   #takeElement(value: unknown, index: number, array: unknown[], name: string): void {
@@ -108,21 +108,25 @@ export class JsonParts {
     const last = this.#parts.at(-1);
     if (last?.name === name && "elements" in last) last.elements.push(element);
     else this.#parts.push({ name, start: index, elements: [element] });
+    this.#beginPart();
+  }
+
+  #beginPart(): void {
     this.#partValues = 0;
+    this.#partStart = -1;
   }
 
   #count(token: TokenType, offset: number): void {
-    const { LEFT_BRACE, LEFT_BRACKET, RIGHT_BRACE, RIGHT_BRACKET, COMMA } = TokenType;
-    if (token === LEFT_BRACE || token === LEFT_BRACKET) {
-      if (++this.#depth > depthMax) throw tooDeep();
-    } else if (token === RIGHT_BRACE || token === RIGHT_BRACKET) this.#depth--;
-    else if (token !== COMMA) return;
-    if (this.#partValues === 0) this.#partStart = offset;
-    if (++this.#partValues > partValuesMax) {
-      throw new Fault(`body: expected at most ${partValuesMax} values in one part of it`);
-    }
+    if (this.#partStart < 0) this.#partStart = offset;
     if (offset - this.#partStart > partBytesMax) {
       throw new Fault(`body: expected at most ${partBytesMax} bytes in one part of it`);
+    }
+    const { LEFT_BRACE, LEFT_BRACKET, RIGHT_BRACE, RIGHT_BRACKET, COMMA } = TokenType;
+    const opens = token === LEFT_BRACE || token === LEFT_BRACKET;
+    if (opens && ++this.#depth > depthMax) throw tooDeep();
+    if (token === RIGHT_BRACE || token === RIGHT_BRACKET) this.#depth--;
+    if ((opens || token === COMMA) && ++this.#partValues > partValuesMax) {
+      throw new Fault(`body: expected at most ${partValuesMax} values in one part of it`);
     }
   }
 }
