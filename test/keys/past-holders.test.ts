@@ -1,5 +1,5 @@
 /**
- * What somebody achieves who could open the index once, with all that a key gave, and who controls the storage: every object that was ever
+ * Attacks by a former holder of a key who controls the storage: every object that was ever
  * stored may be shown again, and others in their place.
  */
 
