@@ -1,10 +1,12 @@
-// npm run bench -- declared [--data-set NAME …] [--rows N] [--queries N] [--k N …] [--recall R …] [--type TYPE] [--trainings N]
+// npm run bench -- declared [--data-set NAME …] [--rows N] [--queries N] [--k N …] [--recall R …] [--type TYPE] [--trainings N] [--learned N]
 //
 // Measured recall beside the declared one, and the median time, per number of neighbours, without a filter. `automatic` declares nothing and is
 // promised .95. `grown` was trained on a third of its rows. Encrypted, in memory, one thread, warm. Prints Markdown.
 //
 // With `--trainings 2`, and more, an index is trained at a quarter of its rows, and again, and again, when it has them all. Of `ivf` and `ivfpq`, which here
 // has a bit per component, recall is the share of what a scan of all codes finds.
+//
+// With `--learned 300`, 300 of the queries are examples from which the index learns: the others are measured before and after that.
 
 import { parseArgs } from "node:util";
 import { loadRecallDataset, rankedRows, recallDatasets } from "./recall-data.mjs";
@@ -18,18 +20,28 @@ const { values } = parseArgs({
     rows: { type: "string", default: "Infinity" },
     type: { type: "string", default: "ivfflat" },
     trainings: { type: "string", default: "1" },
+    learned: { type: "string", default: "0" },
     recall: { type: "string", multiple: true, default: ["0.8", "0.9", "0.95", "0.98", "0.99"] },
   },
 });
 const neighbours = values.k.map(Number);
 const trainings = Number(values.trainings);
+const examples = Number(values.learned);
 const keepsCodes = values.type !== "ivfflat";
 
 const dataSets = [...recallDatasets(), ...(keepsCodes ? [] : ["grown"])];
 
 for (const name of values["data-set"] ?? dataSets) {
   const loaded = loadRecallDataset(name, Number(values.queries));
-  const data = { ...loaded, base: loaded.base.subarray(0, Number(values.rows) * loaded.dimension) };
+  const { dimension } = loaded;
+  // Evenly spread: queries of a kind may follow one another.
+  const every = loaded.queries.length / dimension / examples;
+  const isExample = (i) => Math.floor((i + 1) / every) > Math.floor(i / every);
+  const data = {
+    ...loaded,
+    base: loaded.base.subarray(0, Number(values.rows) * dimension),
+    queries: vectorsOf(loaded, (i) => !isExample(i)),
+  };
   const n = data.base.length / data.dimension;
   const pq = values.type === "ivfpq" && { pqDim: data.dimension / 8, pqBits: 8 };
   const indexConfig = { type: values.type, ...pq };
@@ -48,7 +60,28 @@ for (const name of values["data-set"] ?? dataSets) {
     nearest.set(k, keepsCodes ? await scanned(index, data, k) : ranked.map(ofK));
   }
   const kind = keepsCodes || trainings > 1 ? `, ${values.type}, trainings: ${trainings}` : "";
-  console.log(`\n## ${name}${kind}: n = ${n}, d = ${data.dimension}\n`);
+  const title = `${name}${kind}: n = ${n}, d = ${dimension}`;
+  await printRecall(title, index, data, nearest);
+  if (examples > 0) {
+    const learned = vectorsOf(loaded, isExample);
+    const rows = Array.from({ length: learned.length / dimension }, (_, i) =>
+      learned.subarray(i * dimension, (i + 1) * dimension),
+    );
+    await index.train({ queries: rows });
+    await printRecall(`${title}, after ${examples} queries`, index, data, nearest);
+  }
+  await client.close();
+}
+
+/** The queries of a data set that are wanted. */
+function vectorsOf({ queries, dimension }, isWanted) {
+  const components = queries.filter((_, at) => isWanted(Math.floor(at / dimension)));
+  return Float32Array.from(components);
+}
+
+/** Prints a table of the recall and time of each declared recall. */
+async function printRecall(title, index, data, nearest) {
+  console.log(`\n## ${title}\n`);
   console.log(`| declared | ${neighbours.map((k) => `recall@${k} | µs`).join(" | ")} |`);
   console.log(`|---|${"---:|---:|".repeat(neighbours.length)}`);
   for (const declared of ["automatic", ...values.recall.map(Number)]) {
@@ -63,5 +96,4 @@ for (const name of values["data-set"] ?? dataSets) {
     }
     console.log(`| ${[declared, ...cells].join(" | ")} |`);
   }
-  await client.close();
 }

@@ -107,7 +107,7 @@ export const methodOptions = {
   listNamespaces: optionNames<CallOptions>("namespaces.list", { signal }),
   erase: optionNames<CallOptions>("erase", { signal }),
   readReceipt: optionNames<CallOptions>("namespaces.readReceipt", { signal }),
-  train: optionNames<TrainOptions>("train", { nLists: true, onProgress: true, signal }),
+  train: optionNames<TrainOptions>("train", { nLists: true, queries: true, onProgress: true, signal }),
   compact: optionNames<CallOptions>("compact", { signal }),
   rotateKey: optionNames<CallOptions>("rotateKey", { signal }),
   reencrypt: optionNames<CallOptions>("reencrypt", { signal }),

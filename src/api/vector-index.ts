@@ -175,6 +175,12 @@ export interface TrainOptions extends CallOptions {
    * the index's number, or fewer if there are few items.
    */
   readonly nLists?: number;
+  /**
+   * At most 1,000 example queries, from which this process learns how much to scan for a recall: as
+   * from real queries, and at once. 100 or more have an effect. Not stored. `not_supported` with
+   * `oblivious`.
+   */
+  readonly queries?: readonly Vector[];
   /** Called every few milliseconds. Embedded indexes only: `not_supported` over HTTP. */
   readonly onProgress?: (progress: TrainingProgress) => void;
 }
@@ -267,7 +273,8 @@ export interface VectorIndex {
   erase(namespace: string, options?: CallOptions): Promise<ErasureReceipt>;
   /**
    * Clusters the items into inverted lists. Also happens automatically, see `automaticTraining`.
-   * Throws `not_supported` for `onProgress` over HTTP.
+   * Throws `not_supported` for `onProgress` over HTTP, and for `queries` with `oblivious`;
+   * `dimension_mismatch` for a query of another length than the index's vectors.
    */
   train(options?: TrainOptions): Promise<void>;
   /**
@@ -367,6 +374,11 @@ export interface IndexDescription {
   readonly trained: boolean;
   /** Recall measured by training; absent until trained. */
   readonly recallCurves?: readonly RecallCurve[];
+  /**
+   * Recall of the queries that the process was asked, without a namespace; absent until it has
+   * compared 100 of them with exact answers, and with `oblivious`.
+   */
+  readonly measuredRecall?: readonly MeasuredRecall[];
   /** Number of segments; compaction merges them. */
   readonly segments: number;
   /** Stored bytes of segments and model. */
@@ -396,6 +408,15 @@ export interface RecallPoint {
   readonly recall: number;
   /** Most lists that a query scans for this recall; unlikely lists are skipped. */
   readonly nProbes: number;
+}
+
+/** The recall of real queries for `topK` items. */
+export interface MeasuredRecall {
+  readonly topK: number;
+  /** Number of queries that were compared. */
+  readonly queries: number;
+  /** Ascending: the mean share found by queries that declare `recall`. */
+  readonly points: readonly { readonly recall: number; readonly found: number }[];
 }
 
 /** `…Bytes` are bytes; counts start with the client. */

@@ -58,6 +58,8 @@ export const automatic = { recall: 0.965, depth: 10 };
 const width = 5;
 const probesAt = 1;
 const cosineAt = 3;
+/** The smallest loss that can be declared. */
+const lossMin = 0.001;
 /** Values of a depth. */
 export const stepLength = width * losses.length;
 /**
@@ -154,14 +156,15 @@ function keeping(sorted: Float64Array, share: number): number {
 }
 
 /**
- * The limits for a depth. `recall`: 0.8 to 0.9999, or undefined for automatic probing. Between measured depths and recalls limits are
- * interpolated; beyond them, the nearest apply.
+ * The limits for a depth. `recall`: 0.8 to 1, or undefined for automatic probing. Between measured depths and recalls limits are
+ * interpolated; beyond them, the nearest apply. A smaller loss than can be declared is that of a search which is as many times as deep.
  */
 export function limitsFor(curves: RecallCurves, depth: number, recall: number | undefined): ScanLimits {
   if (recall === undefined) {
     const { cosine } = limitsFor(curves, depth, automatic.recall);
     return { ...limitsFor(curves, Math.max(automatic.depth, depth), automatic.recall), cosine };
   }
+  if (1 - recall < lossMin) return limitsFor(curves, (depth * lossMin) / (1 - recall), 1 - lossMin);
   const { depths } = curves;
   const last = depths.length - 1;
   let above = 0;

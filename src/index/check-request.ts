@@ -72,6 +72,7 @@ export function checkQueryOptions(request: QueryOptions, results: ResultSettings
     signal,
     reserveBytes: results.reserveBytes,
     rawMetadata: results.rawMetadata,
+    memoryOnly: false,
   };
 }
 
@@ -98,14 +99,17 @@ function subjectOf(request: QueryRequest): QuerySubject {
     checkVectorShape(queryVector, "queryVector");
     return { kind: "vector", vector: queryVector };
   }
-  if (!isArray(queryVectors)) throw invalid("queryVectors: expected an array of vectors");
-  const vectors = queryVectors as readonly Vector[];
+  checkVectors(queryVectors, "queryVectors");
+  return { kind: "vectors", vectors: queryVectors };
+}
+
+function checkVectors(vectors: unknown, where: string): asserts vectors is readonly Vector[] {
+  if (!Array.isArray(vectors)) throw invalid(`${where}: expected an array of vectors`);
   if (vectors.length > batchMax) {
-    throw invalid(`queryVectors: expected at most ${batchMax} vectors, got ${vectors.length}`);
+    throw invalid(`${where}: expected at most ${batchMax} vectors, got ${vectors.length}`);
   }
   // Not forEach, which passes over the holes of a sparse array.
-  for (const [i, vector] of vectors.entries()) checkVectorShape(vector, `queryVectors[${i}]`);
-  return { kind: "vectors", vectors };
+  for (const [i, vector] of vectors.entries()) checkVectorShape(vector, `${where}[${i}]`);
 }
 
 export function takeContents(contents: string | Image): string | Image {
@@ -213,8 +217,9 @@ export function checkIds(ids: unknown, where: string): asserts ids is readonly s
   for (const [i, id] of ids.entries()) checkIdText(id, `${where}[${i}]`);
 }
 
-export function checkTraining({ nLists, onProgress }: TrainOptions): void {
+export function checkTraining({ nLists, queries, onProgress }: TrainOptions): void {
   if (nLists !== undefined) checkInteger(nLists, 1, nListsMax, "nLists");
+  if (queries !== undefined) checkVectors(queries, "queries");
   if (onProgress !== undefined && typeof onProgress !== "function") {
     throw invalid(`onProgress: expected a function, got ${typeName(onProgress)}`);
   }

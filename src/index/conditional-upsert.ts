@@ -1,26 +1,24 @@
 /** Upserts that depend on stored items: they replace the matches of a filter, stay within one, or skip unchanged items. */
 
 import type { CompiledFilter } from "../api/filter/compile.js";
-import type { RawMetadata } from "../api/served-index.js";
-import type { ItemField, Metadata, StoredItem, UpsertResult } from "../api/vector-index.js";
+import type { Metadata, UpsertResult } from "../api/vector-index.js";
 import { forEachYielding } from "../async/event-loop.js";
 import { own as ownMembers } from "../checks/value-kinds.js";
 import type { Embedder } from "../embedding/embedder.js";
-import { roundVectors } from "../engine/codes/scalar.js";
-import type { IndexConfig } from "../engine/config.js";
 import { SealdexError } from "../errors.js";
 import { forEachItem } from "../query/read-items.js";
 import { fingerprintsIn } from "../query/snapshot/find-rows.js";
 import type { RowRef, Snapshot } from "../query/snapshot/snapshot.js";
 import type { Namespace } from "../state/commit/namespaces.js";
 import type { StoredSegment } from "../state/commit/replace-segments.js";
-import { decodeContents, recordExpiry, recordMetadata, recordMetadataJson } from "../state/segment/row.js";
+import { recordMetadata } from "../state/segment/row.js";
 import { commitAsOf } from "./commit-changes.js";
 import { MatchingItems, storeTombstones } from "./delete.js";
-import { keepsVectors } from "./open/available-fields.js";
-import { dimensionOf, type OpenIndex } from "./open/open-index.js";
+import { dimensionOf } from "./open/dimension.js";
+import type { OpenIndex } from "./open/open-index.js";
 import { withEncoding } from "./open/row-encoding.js";
-import { type CheckedItems, copyVector, type PackedItems, packItems } from "./pack-items.js";
+import { type CheckedItems, type PackedItems, packItems } from "./pack-items.js";
+import { changedItems } from "./unchanged-items.js";
 import { checkDimension, namespaceFor, storePacked } from "./upsert.js";
 
 export interface UpsertConditions {
@@ -51,7 +49,7 @@ export async function upsertAsOf(
     );
     if (within !== undefined) await checkReplaced(checked, await snapshot.find(fingerprints), within);
     const now = skipUnchanged
-      ? await changedItems(index, snapshot, checked, fingerprints)
+      ? await changedItems(index.config, snapshot, checked, fingerprints)
       : [...items.keys()];
     if (packed === undefined || now.length !== changed.length || now.some((at, i) => at !== changed[i])) {
       const dimension = dimensionOf(index, snapshot.manifest);
@@ -128,55 +126,6 @@ async function store(
     throw error;
   }
   return { segments, namespace, ...(packed.rows.length > 0 && { dimension }) };
-}
-
-/** Positions of the items that are not stored as they are. Throws as `copyVector`. */
-async function changedItems(
-  index: OpenIndex,
-  snapshot: Snapshot,
-  checked: CheckedItems,
-  fingerprints: readonly Uint8Array[],
-): Promise<number[]> {
-  const refs = await snapshot.find(fingerprints);
-  const hasVectors = keepsVectors(snapshot);
-  const include = new Set<ItemField>(["contents", "metadata"]);
-  if (hasVectors) include.add("vector");
-  const unchanged = new Set<number>();
-  const known = checked.items.flatMap(({ hasVector, embedded }, at) => {
-    const ref = refs[at];
-    const isComparable = hasVectors || !(hasVector || embedded !== undefined);
-    return ref === null || !isComparable ? [] : [{ at, ref }];
-  });
-  const refsOfKnown = known.map(({ ref }) => ref);
-  await forEachItem(refsOfKnown, include, (stored, i) => {
-    const { at } = known[i];
-    if (isEqual(checked, at, stored, index.config)) unchanged.add(at);
-  });
-  return [...checked.items.keys()].filter((at) => !unchanged.has(at));
-}
-
-/** Whether an item is stored as it is; one that is yet to be embedded if its text and metadata are. */
-function isEqual(
-  { items, vectors, dimension = 0 }: CheckedItems,
-  at: number,
-  stored: StoredItem & RawMetadata,
-  { metric, precision }: IndexConfig,
-): boolean {
-  const { row, hasVector, embedded, position } = items[at];
-  const contents = row.contents === null ? undefined : decodeContents(row.contents);
-  if (stored.expiresAt?.getTime() !== recordExpiry(row.record)) return false;
-  if (stored.metadataJson !== recordMetadataJson(row.record) || stored.contents !== contents) return false;
-  if (!hasVector && embedded === undefined) return true;
-  const kept = stored.vector;
-  if (kept === undefined) return false;
-  const own = hasVector
-    ? vectors.subarray(at * dimension, (at + 1) * dimension)
-    : new Float32Array(kept.length);
-  if (embedded !== undefined) {
-    copyVector(embedded, own, metric, `items[${position}].vector`);
-    if (precision !== undefined) roundVectors(own, precision, own.length);
-  }
-  return own.length === kept.length && own.every((component, i) => Object.is(component, kept[i]));
 }
 
 function keyOf(fingerprint: Uint8Array): string {

@@ -18,7 +18,8 @@ import type { SegmentReader } from "../state/segment/segment-reader.js";
 import { commitAddition, commitAsOf } from "./commit-changes.js";
 import { mergeSmallIfDue } from "./maintenance/compact.js";
 import { fingerprintsOf } from "./open/fingerprints.js";
-import { dimensionOf, type OpenIndex } from "./open/open-index.js";
+import { dimensionOf } from "./open/dimension.js";
+import type { OpenIndex } from "./open/open-index.js";
 import { withEncoding } from "./open/row-encoding.js";
 
 /** Deletes the items of a checked selection. */

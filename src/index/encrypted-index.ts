@@ -56,7 +56,6 @@ import {
   checkPage,
   checkQuery,
   checkRanked,
-  checkTraining,
   checkUpdated,
   checkUpsert,
   compiledFilter,
@@ -67,13 +66,13 @@ import { decodeCursor, listEach, listItems } from "./listing/list-items.js";
 import { compactAndCollect } from "./maintenance/gc.js";
 import { reencrypt } from "./maintenance/reencrypt.js";
 import { IndexNamespaces } from "./namespaces.js";
-import { type OpenIndex, presentAnchor, within } from "./open/open-index.js";
+import { type OpenIndex, within } from "./open/open-index.js";
 import { checkIdText } from "./pack-items.js";
 import { answerQuery, answerRanked, type Texts } from "./query-vectors.js";
 import { answerWords, checkWordQuery, isWordQuery } from "./query-words.js";
-import { count, describe, getItems } from "./read.js";
+import { count, describe, getItems, presentAnchor } from "./read.js";
 import { takeOwnOptions } from "./take-options.js";
-import { train } from "./training/train.js";
+import { prepareTraining } from "./train-index.js";
 import { update } from "./update.js";
 import { upsertItems } from "./upsert-items.js";
 import { IndexWraps } from "./wraps.js";
@@ -222,15 +221,7 @@ export class EncryptedIndex implements VectorIndex {
 
   async train(options: TrainOptions = {}): Promise<void> {
     options = takeOptions(options, methodOptions.train);
-    checkTraining(options);
-    this.#index.keys.check("read-write", this.indexName);
-    await this.#calls.change(options.signal, async () => {
-      await train(this.#index, options);
-      this.#index.maintenance.forgetFailure("training");
-      // The training counts already: garbage collection deletes the rest later.
-      await this.#index.dropped.deleteDue().catch(() => undefined);
-      this.#index.maintenance.afterWrite();
-    });
+    await this.#calls.change(options.signal, prepareTraining(this.#index, options));
   }
 
   async compact(options: CallOptions = {}): Promise<void> {

@@ -17,7 +17,7 @@ import { keptText, readImage } from "../embedding/read-image.js";
 import { roundVectors } from "../engine/codes/scalar.js";
 import { type IndexConfig, type Metric, normMax } from "../engine/config.js";
 import { rowsOfPiece } from "../engine/work.js";
-import { dimensionMismatch } from "./open/open-index.js";
+import { dimensionMismatch } from "./open/dimension.js";
 import { encodeRecord, type Row } from "../state/segment/row.js";
 import { takeOwnOptions } from "./take-options.js";
 

@@ -9,12 +9,14 @@ import { rankBest, type RerankInput } from "../embedding/reranker.js";
 import type { Metric } from "../engine/config.js";
 import { type CheckedQuery, query, queryEach } from "../query/query.js";
 import { reservedAfter } from "../query/read-items.js";
+import { isAutomatic } from "../query/scan-limits.js";
 import type { Snapshot } from "../query/snapshot/snapshot.js";
 import { run, type Task, waitFor } from "../engine/threads/run.js";
 import type { Match, RankedMatch, Vector } from "../api/vector-index.js";
 import { type QuerySubject, takeContents, topKMax } from "./check-request.js";
 import { checkWithoutVectors, keepsVectors } from "./open/available-fields.js";
-import { hasDimension, type OpenIndex } from "./open/open-index.js";
+import { hasDimension } from "./open/dimension.js";
+import type { OpenIndex } from "./open/open-index.js";
 import { copyVector } from "./pack-items.js";
 
 /** Nearest items that a reranker scores for each match. */
@@ -103,7 +105,8 @@ function* searchContents(
 function searchOne(index: OpenIndex, vector: Float32Array, options: CheckedQuery): Task<Match[]> {
   return index.snapshots.readAhead((snapshot, confirm) => {
     const known = hasDimension(index, snapshot, vector, "queryVector");
-    return query(index.searcher, snapshot, vector, checkedFor(index, snapshot, known, confirm, options));
+    const own = withLearned(index, snapshot, [vector], options);
+    return query(index.searcher, snapshot, vector, checkedFor(index, snapshot, known, confirm, own));
   });
 }
 
@@ -122,8 +125,23 @@ function searchEach(
 ): Task<Match[][]> {
   return index.snapshots.readAhead((snapshot, confirm) => {
     const known = vectors.every((vector, i) => hasDimension(index, snapshot, vector, `queryVectors[${i}]`));
-    return queryEach(index.searcher, snapshot, vectors, checkedFor(index, snapshot, known, confirm, options));
+    const own = withLearned(index, snapshot, vectors, options);
+    return queryEach(index.searcher, snapshot, vectors, checkedFor(index, snapshot, known, confirm, own));
   });
+}
+
+/** The same options with the limits that earlier queries needed for their recall. Later ones may learn from these vectors. */
+export function withLearned(
+  { samples, searcher, snapshots }: OpenIndex,
+  { model }: Snapshot,
+  vectors: readonly Float32Array[],
+  options: CheckedQuery,
+): CheckedQuery {
+  const { effort, topK } = options;
+  if (samples === undefined || model === undefined || !isAutomatic(effort)) return options;
+  for (const vector of vectors) samples.take({ searcher, snapshots }, model, vector);
+  const recall = searcher.learned.limitsOf(model, effort.recall, topK);
+  return recall === effort.recall ? options : { ...options, effort: { lists: undefined, recall } };
 }
 
 /** `hasVectors`: whether any vector is stored. If there is none, nothing is near. */
@@ -140,7 +158,7 @@ function checkedFor(
 }
 
 /** A vector in float32. */
-function copyOf(vector: Vector, metric: Metric, where: string): Float32Array {
+export function copyOf(vector: Vector, metric: Metric, where: string): Float32Array {
   const copy = new Float32Array(vector.length);
   copyVector(vector, copy, metric, where);
   return copy;

@@ -22,10 +22,12 @@ import type {
   Vector,
   WordQuery,
 } from "../api/vector-index.js";
-import { embedQuery, type Texts } from "./query-vectors.js";
+import { embedQuery, type Texts, withLearned } from "./query-vectors.js";
 import { checkQueryOptions, takeContents } from "./check-request.js";
 import { checkWithoutVectors, keepsVectors } from "./open/available-fields.js";
-import { dimensionOf, type IndexWords, type OpenIndex } from "./open/open-index.js";
+import { dimensionOf } from "./open/dimension.js";
+import type { IndexWords } from "../text/define-text.js";
+import type { OpenIndex } from "./open/open-index.js";
 import { copyVector } from "./pack-items.js";
 
 export interface CheckedWordQuery {
@@ -197,7 +199,8 @@ async function searchByVector(
   const { metric } = index.config;
   const packed = new Float32Array(dimensionOf(index, snapshot.manifest) ?? vector.length);
   copyVector(vector, packed, metric, "queryVector");
-  const { candidates, rows } = await run(nearest(index.searcher, snapshot, packed, options));
+  const own = withLearned(index, snapshot, [packed], options);
+  const { candidates, rows } = await run(nearest(index.searcher, snapshot, packed, own));
   return { rows, scores: candidates.map(({ score }) => distanceOf(metric, score)) };
 }
 

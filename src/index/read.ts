@@ -8,10 +8,12 @@ import { run, waitFor } from "../engine/threads/run.js";
 import { readItems, reservedAfter } from "../query/read-items.js";
 import type { FoundId } from "../query/snapshot/snapshot.js";
 import { type Manifest, objectRefs, rowsAtMost } from "../state/commit/manifest.js";
+import { encodeAnchor } from "../state/commit/anchor.js";
 import { countMatches } from "./listing/rows-by-id.js";
 import { type CheckedFields, keptFields } from "./open/available-fields.js";
 import { fingerprintsOf } from "./open/fingerprints.js";
-import { dimensionOf, type OpenIndex } from "./open/open-index.js";
+import { dimensionOf } from "./open/dimension.js";
+import type { OpenIndex } from "./open/open-index.js";
 
 /** Those of the items that exist, in the order of the ids. */
 export async function getItems(
@@ -58,6 +60,7 @@ export async function describe(index: OpenIndex): Promise<IndexDescription> {
   const { config, model: identity } = index;
   const { manifest, model } = await index.snapshots.read(async (snapshot) => snapshot);
   const dimension = dimensionOf(index, manifest);
+  const measuredRecall = model === undefined ? [] : index.searcher.learned.measured(model, shownRecalls);
   return {
     indexName: index.indexName,
     type: config.type,
@@ -69,6 +72,7 @@ export async function describe(index: OpenIndex): Promise<IndexDescription> {
     ...(config.pqDim !== undefined && { pqDim: config.pqDim, pqBits: config.pqBits }),
     trained: model !== undefined,
     ...(model !== undefined && { recallCurves: curvesOf(model, manifest) }),
+    ...(measuredRecall.length > 0 && { measuredRecall }),
     segments: manifest.segments.length,
     storedBytes: objectRefs(manifest).reduce((sum, { length }) => sum + length, 0),
     reclaimableBytes: index.dropped.bytes,
@@ -86,4 +90,10 @@ function curvesOf({ curves }: Model, manifest: Manifest): RecallCurve[] {
       topK,
       points: shownRecalls.map((recall) => ({ recall, nProbes: limitsFor(curves, topK, recall).probes })),
     }));
+}
+
+/** The token of the newest state. */
+export async function presentAnchor({ indexId, log }: OpenIndex): Promise<string> {
+  const { manifest, digest } = await log.newestSealed();
+  return encodeAnchor({ indexId, version: manifest.version, digest });
 }

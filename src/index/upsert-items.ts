@@ -2,7 +2,8 @@
 
 import type { Item, UpsertResult } from "../api/vector-index.js";
 import { mergeSmallIfDue } from "./maintenance/compact.js";
-import { dimensionOf, type OpenIndex } from "./open/open-index.js";
+import { dimensionOf } from "./open/dimension.js";
+import type { OpenIndex } from "./open/open-index.js";
 import { checkItems, packItems, takeItems } from "./pack-items.js";
 import { upsert } from "./upsert.js";
 import { upsertAsOf, type UpsertConditions } from "./conditional-upsert.js";

@@ -34,6 +34,8 @@ export interface CheckedQuery extends CallOptions, CheckedResults {
   /** Undefined: all items match. */
   readonly filter?: CompiledFilter;
   readonly include: ReadonlySet<MatchField>;
+  /** Whether to throw `internal` where rows would be read from storage. */
+  readonly memoryOnly?: boolean;
 }
 
 /** The matches of one vector. */
@@ -75,7 +77,7 @@ const noRows: Found = { candidates: [], rows: [] };
 function* searchIn<T>(
   searcher: Searcher,
   snapshot: Snapshot,
-  { filter, topK, signal }: CheckedQuery,
+  { filter, topK, signal, memoryOnly = false }: CheckedQuery,
   nothing: T,
   search: (scope: SearchScope) => Task<T>,
 ): Task<T> {
@@ -87,7 +89,7 @@ function* searchIn<T>(
   const pinned = model && searcher.pinModel(model);
   const trained = isPromise(pinned) ? yield* waitFor(pinned, unpin) : pinned;
   try {
-    return yield* search({ searcher, snapshot, trained, matches });
+    return yield* search({ searcher, snapshot, trained, matches, memoryOnly });
   } finally {
     unpin();
   }

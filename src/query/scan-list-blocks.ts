@@ -5,6 +5,7 @@ import type { CoarseQuantizer } from "../engine/lists/coarse-quantizer.js";
 import type { Search } from "../engine/scan/scan-blocks.js";
 import { type Task, waitFor } from "../engine/threads/run.js";
 import type { Candidate } from "../engine/top-k.js";
+import { SealdexError } from "../errors.js";
 import { openedListBlocks, type OpenListBlocks, pinListBlocks, PlacedRows } from "./open-list-blocks.js";
 import type { SearchScope } from "./search-scope.js";
 import type { ListBlock, RowRef } from "./snapshot/snapshot.js";
@@ -51,7 +52,7 @@ export class ListBlockScan {
 
   /** Scans all phases, and returns the nearest rows, nearest first. Waits only for reads and for its turn of the event loop. */
   *run(): Task<Found> {
-    const { snapshot } = this.#scope;
+    const { snapshot, memoryOnly } = this.#scope;
     const slice = new TimeSlice();
     for (const piece of this.#pieces) {
       this.#signal?.throwIfAborted();
@@ -60,6 +61,7 @@ export class ListBlockScan {
         slice.restart();
       }
       if (this.#scanOpened(piece)) continue;
+      if (memoryOnly) throw new SealdexError("internal", "query: rows are not in memory");
       const pinned = yield* waitFor(pinListBlocks(snapshot, piece.blocks), ({ release }) => release());
       try {
         this.#scanOpen(piece, pinned);

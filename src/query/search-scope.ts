@@ -12,4 +12,6 @@ export interface SearchScope {
   readonly trained: Trained | undefined;
   /** Undefined: every row matches. */
   readonly matches: Matches | undefined;
+  /** See `CheckedQuery`. */
+  readonly memoryOnly?: boolean;
 }

@@ -9,6 +9,7 @@ import { type CachedValue, namedKey } from "../state/cache/cache-group.js";
 import type { IndexCache } from "../state/cache/index-cache.js";
 import { run } from "../engine/threads/run.js";
 import type { MemoryUse } from "../api/vector-index.js";
+import { LearnedRecall } from "./learned-recall.js";
 import { Residency } from "./residency.js";
 import { SpilledSearch } from "./secondary-lists.js";
 
@@ -20,6 +21,7 @@ export class Searcher {
   readonly config: IndexConfig;
   readonly residency: Residency;
   readonly spilled: SpilledSearch;
+  readonly learned = new LearnedRecall();
   readonly #cache: IndexCache;
   #vector: Float32Array | undefined;
 

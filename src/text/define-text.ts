@@ -2,6 +2,7 @@
 
 import { invalid } from "../checks/input.js";
 import { optionNames, takeOptions } from "../checks/option-names.js";
+import type { Analyzer } from "./analyzer.js";
 import {
   type AnalyzerDefinition,
   type AnalyzerOptions,
@@ -31,6 +32,12 @@ export const pathLengthMax = 256;
 export const stopWordsMax = 10_000;
 /** Characters. */
 export const stopWordLengthMax = 64;
+
+/** How the texts of an index are searched by words. */
+export interface IndexWords {
+  readonly definition: TextDefinition;
+  readonly analyzer: Analyzer;
+}
 
 /** Throws `invalid_request`. */
 export function defineText(options: TextIndexOptions): TextDefinition {

@@ -439,6 +439,32 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
       },
     );
 
+    test.each(everyType)("a $type learns from the queries that train is given", async (type) => {
+      const random = seededRandom(4);
+      const vector = () => Float32Array.from({ length: 6 }, () => random());
+      const { index } = await newIndex(
+        Array.from({ length: 400 }, (_, i) => ({ id: `${i}`, vector: vector() })),
+        "euclidean",
+        type,
+      );
+      await index.train({ nLists: 20, queries: Array.from({ length: 99 }, vector) });
+      expect((await index.describe()).measuredRecall).toBeUndefined();
+      await index.train({ nLists: 20, queries: Array.from({ length: 100 }, vector) });
+      const { measuredRecall = [] } = await index.describe();
+      expect(measuredRecall).toMatchObject([
+        { topK: 10, queries: 100 },
+        { topK: 100, queries: 100 },
+      ]);
+      for (const { recall, found } of measuredRecall[0].points.slice(0, 5))
+        expect(found).toBeGreaterThan(recall - 0.03);
+      const wrong = index.train({ queries: [vector(), [1, 2]] });
+      await expect(wrong).rejects.toMatchObject({ code: "dimension_mismatch" });
+      await expect(index.train({ queries: [[Number.NaN]] })).rejects.toMatchObject({
+        code: "invalid_request",
+        message: expect.stringMatching(/^queries\[0\]/),
+      });
+    });
+
     test.each(everyType)("a trained $type still takes upserts, deletes and trainings", async (type) => {
       const random = seededRandom(3);
       const vector = () => Array.from({ length: 6 }, () => random());

@@ -229,7 +229,7 @@ const cases: Record<string, Case> = {
   },
   train: {
     takes: methodOptions.train,
-    valid: [{ nLists: 1, onProgress: () => {}, signal }],
+    valid: [{ nLists: 1, queries: [vector], onProgress: () => {}, signal }],
     call: async (options: object, client, index) => {
       await index.upsert([{ id: "a", vector }]);
       return embeddedOnly(["onProgress"], options, client, index.train(options));

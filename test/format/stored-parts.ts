@@ -26,7 +26,8 @@ import {
   type ParentKeys,
   sealObject,
 } from "../../src/crypto/sealed-object.js";
-import { EmbeddedClient, openRequest } from "../../src/index/embedded-client.js";
+import { EmbeddedClient } from "../../src/index/embedded-client.js";
+import { openRequest } from "../../src/index/open/find-index.js";
 import { wrapKeysOf } from "../../src/index/open/index-record.js";
 import type { KeyRing } from "../../src/keys/key-ring.js";
 import { keysOfSegment } from "../../src/query/snapshot/segment-keys.js";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type BlobStore, generateKey, openLocation } from "../../src/core.js";
 import { AuditLog } from "../../packages/server/src/audit/audit-log.js";
-import { verifyLogs } from "../../packages/server/src/audit/verify.js";
+import { readLogs, verifyLogs } from "../../packages/server/src/audit/read-log.js";
 import { type RunningService, startService } from "./service.js";
 import { whole } from "../ranges.js";
 
@@ -258,7 +258,7 @@ test("texts of clients stay within their line, and removals after them show", as
   log.add({ at: "2026-01-01T00:00:02.000Z", action: "last" });
   await log.close();
   expect(await verify()).toEqual([{ file: expect.any(String), lines: hostile.length + 2, faults: [] }]);
-  const entries = await log.reader.read(100);
+  const entries = await readLogs(log.options, 100);
   expect(entries.flatMap(({ line }) => line?.index ?? []).reverse()).toEqual(hostile);
   expect(entries.every(({ isAuthentic }) => isAuthentic)).toBe(true);
   const path = await onlyFile();

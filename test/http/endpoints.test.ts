@@ -268,7 +268,8 @@ describe("all endpoints", () => {
     ["null", "null", "application/json", 422, /^body: expected object, got null/],
     ["invalid UTF-8", Uint8Array.of(0x22, 0xff, 0x22), "application/json", 422, /^body: expected UTF-8/],
     ["JSON nested 33 deep", "[".repeat(33) + "]".repeat(33), "application/json", 422, /^body: .*32 deep/],
-    ["a million brackets", "[".repeat(1e6), "application/json", 422, /^body: .*32 deep/],
+    ["a million brackets", "[".repeat(5e5) + "]".repeat(5e5), "application/json", 422, /^body: .*32 deep/],
+    ["two million open brackets", "[".repeat(2e6), "application/json", 422, /^body: .*32 deep/],
     ["another type", "index_name=x", "application/x-www-form-urlencoded", 415, /^Content-Type, /],
     [
       "more than 32 MiB",

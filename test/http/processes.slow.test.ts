@@ -145,16 +145,21 @@ test("a limit per minute holds for all of them together", async () => {
   await until(() => output.includes("alarm: many invalid API keys"));
 });
 
-test("a revoked key is soon refused by all of them", async () => {
-  await start();
+test("a revoked key is refused by all of them within 10 seconds", async () => {
+  await start({ SEALDEX_FAILED_KEYS_PER_MINUTE_MAX: "1000" });
   const created = await send("/v1/keys", {}, "POST", { name: "a", scopes: ["read"] });
   const { api_key: key, id } = JSON.parse(created.text) as Record<string, string>;
   const use = () => send("/v1/indexes/list", { "X-API-Key": key });
   for (let i = 0; i < many; i++) expect((await use()).status).toBe(200);
   expect((await send(`/v1/keys/${id}`, {}, "DELETE")).status).toBe(200);
-  await vi.waitFor(async () => {
-    for (let i = 0; i < many; i++) expect((await use()).status).toBe(401);
-  }, 4000);
+  const deadline = performance.now() + 10_000;
+  let isRefused = false;
+  while (!isRefused) {
+    const startedAt = performance.now();
+    isRefused = true;
+    for (let i = 0; i < many; i++) isRefused = (await use()).status === 401 && isRefused;
+    if (!isRefused) expect(startedAt).toBeLessThan(deadline);
+  }
 });
 
 test("metrics are those of all of them", async () => {

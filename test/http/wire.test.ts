@@ -266,6 +266,13 @@ test("a description is the same on the other side", () => {
           points: fc.array(fc.record({ recall: fc.constantFrom(0.8, 0.999), nProbes: count })),
         }),
       ),
+      measuredRecall: fc.array(
+        fc.record({
+          topK: count,
+          queries: count,
+          points: fc.array(fc.record({ recall: fc.constantFrom(0.8, 0.999), found: fc.constant(0.9) })),
+        }),
+      ),
     },
     {
       requiredKeys: [

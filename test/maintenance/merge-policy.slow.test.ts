@@ -2,13 +2,7 @@
 
 import { expect, test } from "vitest";
 import type { SegmentRef } from "../../src/state/commit/manifest.js";
-import {
-  dueLargeSegments,
-  dueSegments,
-  fanIn,
-  mergedBytesMax,
-  mergedEntriesMax,
-} from "../../src/index/open/merge-policy.js";
+import { dueSegments, fanIn, mergedBytesMax, mergedEntriesMax } from "../../src/index/open/merge-policy.js";
 import { seededRandom } from "../../src/engine/random.js";
 
 const tiers = 2;
@@ -43,7 +37,7 @@ function afterWrites(sizes: readonly { readonly length: number; readonly rows: n
   let segmentsMax = 0;
   let allMax = 0;
   for (const [n, { length, rows }] of sizes.entries()) {
-    const due = dueSegments(segments, fanIn);
+    const due = dueSegments(segments, "small", fanIn);
     if (due.length > 0) {
       expect(sum(due, "length")).toBeLessThanOrEqual(mergedBytesMax);
       expect(sum(due, "rows")).toBeLessThanOrEqual(mergedEntriesMax);
@@ -53,10 +47,10 @@ function afterWrites(sizes: readonly { readonly length: number; readonly rows: n
       mergedBytes += sum(due, "length");
     }
     segments = [...segments, segment(length, rows, n + 1)];
-    for (let large = dueLargeSegments(segments, fanIn); large.length > 0;) {
+    for (let large = dueSegments(segments, "large", fanIn); large.length > 0;) {
       segments = merged(segments, large);
       mergedBytes += sum(large, "length");
-      large = dueLargeSegments(segments, fanIn);
+      large = dueSegments(segments, "large", fanIn);
     }
     segmentsMax = Math.max(segmentsMax, segments.filter(isSmall).length);
     allMax = Math.max(allMax, segments.length);
@@ -123,19 +117,21 @@ test("a stream of writes without a training leaves segments of which the number 
 
 test("segments that were committed together stay together", () => {
   const together = Array.from({ length: 20 }, () => segment(1000, 1, 1));
-  expect(dueSegments(together, fanIn)).toEqual([]);
+  expect(dueSegments(together, "small", fanIn)).toEqual([]);
   const runs = Array.from({ length: fanIn }, (_, i) => [segment(1000, 1, i), segment(1000, 1, i)]);
-  expect(dueSegments(runs.flat(), fanIn)).toEqual(runs.flat());
+  expect(dueSegments(runs.flat(), "small", fanIn)).toEqual(runs.flat());
 });
 
 test("small segments between large ones are merged, and large ones are left alone", () => {
   const large = () => segment(20 * 2 ** 20, 1000, names);
   const small = () => Array.from({ length: fanIn }, () => segment(1000, 1, names));
   const between = small();
-  expect(dueSegments([large(), ...between, large(), segment(1000, 1, names)], fanIn)).toEqual(between);
-  expect(dueSegments(Array.from({ length: 100 }, large), fanIn)).toEqual([]);
+  expect(dueSegments([large(), ...between, large(), segment(1000, 1, names)], "small", fanIn)).toEqual(
+    between,
+  );
+  expect(dueSegments(Array.from({ length: 100 }, large), "small", fanIn)).toEqual([]);
   const all = Array.from({ length: fanIn }, () => [segment(1000, 1, names), large()]).flat();
   const newest = segment(1000, 1, names);
-  expect(dueLargeSegments([...all, newest], fanIn)).toEqual(all);
-  expect(dueLargeSegments(all.slice(2), fanIn)).toEqual([]);
+  expect(dueSegments([...all, newest], "large", fanIn)).toEqual(all);
+  expect(dueSegments(all.slice(2), "large", fanIn)).toEqual([]);
 });

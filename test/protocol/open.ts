@@ -11,7 +11,9 @@ import type { OpenedRecord } from "../../src/index/open/index-record.js";
 import { Listings } from "../../src/index/open/listings.js";
 import { JobRunner } from "../../src/index/open/job-runner.js";
 import { maintenanceJobs } from "../../src/index/maintenance-jobs.js";
-import { openIndex as openInner, type OpenIndex } from "../../src/index/open/open-index.js";
+import { QuerySamples } from "../../src/index/open/query-samples.js";
+import { openIndex as openInner } from "../../src/index/open/assemble.js";
+import type { OpenIndex } from "../../src/index/open/open-index.js";
 import { KeyRing } from "../../src/keys/key-ring.js";
 import { Calls } from "../../src/async/calls.js";
 import { BlockCache } from "../../src/state/cache/block-cache.js";
@@ -71,6 +73,7 @@ export function openIndex(record: OpenedRecord, store: BlobStore, clock: Clock, 
       retentionMs: historyMs,
       oblivious: false,
       runner,
+      samples: new QuerySamples(clock, runner),
       jobsOf: (index) => maintenanceJobs(index, false),
       makeRoom,
     },

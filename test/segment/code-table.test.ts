@@ -3,8 +3,13 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ByteWriter } from "../../src/engine/byte-writer.js";
+import { systemClock } from "../../src/state/commit/clock.js";
 import { CodeTable, writeCodeEntries } from "../../src/state/segment/code-table.js";
 import { EntryReader } from "../../src/state/segment/block-table.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+import { clustered } from "../engine/data.js";
+import { rowsOf } from "../engine/oracle.js";
+import { fixedRecord, openIndex } from "../protocol/open.js";
 
 const offset = 76;
 
@@ -39,6 +44,32 @@ test("blocks know their list, and are found by number and by row", () => {
   expect(table.lists).toBe(3);
   expect(table.at(0)).toBe(table.at(0));
   expect([0, 63, 64, 70, 71, 134].map((row) => table.ofRow(row).number)).toEqual([0, 0, 1, 1, 2, 2]);
+});
+
+test.each([
+  { d: 64, n: 3000, blocks: 7, most: 480 },
+  { d: 1536, n: 100, blocks: 4, most: 32 },
+])("$n rows of $d numbers are written in blocks of $most rows, and the rest of each list", async (shape) => {
+  const { d, n, blocks, most } = shape;
+  const { index, inner, close } = openIndex(fixedRecord(), createMemoryStore(), systemClock);
+  await inner.log.createFirst();
+  await index.upsert(rowsOf(clustered(n, d, 3, 1), d).map((vector, i) => ({ id: `${i}`, vector })));
+  const rowsIn = async () => {
+    const { segments } = await inner.snapshots.newest();
+    return [...segments[0].reader.footer.codes];
+  };
+  const untrained = await rowsIn();
+  expect(untrained.map(({ rows }) => rows)).toEqual([
+    ...Array.from({ length: blocks - 1 }, () => most),
+    n - (blocks - 1) * most,
+  ]);
+  await index.train({ nLists: 3 });
+  const trained = await rowsIn();
+  for (const [i, { list, rows, length }] of trained.entries()) {
+    expect(rows % 32 === 0 || trained[i + 1]?.list !== list).toBe(true);
+    expect(length <= 136 * 1024 || rows <= 32).toBe(true);
+  }
+  await close();
 });
 
 test("of a segment without rows there are none", () => {

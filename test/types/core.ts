@@ -131,7 +131,7 @@ export async function options(index: VectorIndex, signal: AbortSignal): Promise<
   await index.query({ queryVector, filters: { year: 1 } });
   await index.listIds({ limit: 1, after: "a", filter: filmFilter, signal });
   await index.count({ filter: filmFilter, signal });
-  await index.train({ nLists: 1, onProgress: ({ done }) => done, signal });
+  await index.train({ nLists: 1, queries: [queryVector], onProgress: ({ done }) => done, signal });
   await index.rotateKey(generateKey(), { signal });
   await Promise.all([index.count({ signal }), index.describe({ signal }), index.compact({ signal })]);
 

@@ -4,44 +4,34 @@
  */
 
 import type { FastifyInstance } from "fastify";
-import type { BlobStore, Client, KeyProvider, SealdexError } from "sealdex/core";
-import type { Certificates } from "./http/certificates.js";
-import { measure } from "./metrics/measure.js";
-import { limitRequests } from "./http/admission.js";
-import { auditRequests } from "./audit/audit-requests.js";
+import type { Client, KeyProvider } from "sealdex/core";
+import {
+  acceptedKeys,
+  type Issuing,
+  limitAddresses,
+  limitWrongIndexKeys,
+  requireApiKeys,
+} from "./access/authentication.js";
+import { useServiceKey } from "./access/service-key.js";
 import type { AuditLog } from "./audit/audit-log.js";
-import { limitAddresses, limitWrongIndexKeys, requireApiKeys } from "./access/authentication.js";
-import { BodySchemas } from "./body/body-schema.js";
-import { readBody } from "./body/read-body.js";
+import { auditRequests } from "./audit/audit-requests.js";
+import { limitRequests, refuseUnderPressure } from "./http/admission.js";
+import type { Certificates } from "./http/certificates.js";
 import { limitConnections } from "./http/connections.js";
 import { addDashboard } from "./http/dashboard.js";
 import { addDocumentation } from "./http/documentation.js";
-import { replyWithError, replyWithNoRoute } from "./http/error-reply.js";
 import { type Log, newServer, type Server } from "./http/http-server.js";
-import { FixedKeys } from "./access/fixed-keys.js";
-import { IssuedKeys } from "./access/issued-keys.js";
-import { KeyStore } from "./access/key-store.js";
-import { LastWrites } from "./indexes/last-writes.js";
 import { defaultLimits, type Limits } from "./http/limits.js";
-import { healthOf, type Location } from "./metrics/location-health.js";
-import type { Metrics } from "./metrics/metrics.js";
-import { OpenIndexes } from "./indexes/open-indexes.js";
-import { noSiblings, type Siblings } from "./processes/siblings.js";
-import { refuseUnderPressure } from "./http/pressure.js";
 import { readLimits } from "./http/results.js";
-import { addAdminRoutes } from "./routes/admin.js";
-import { addHealthRoutes } from "./routes/health.js";
-import { addIndexRoutes } from "./routes/indexes.js";
-import { addMetadataRoutes } from "./routes/metadata.js";
-import { addMetricsRoute } from "./routes/metrics.js";
-import { addKeyRoutes } from "./routes/keys.js";
-import { addTrainingStatusRoute } from "./routes/training-status.js";
-import { addUserRoutes } from "./routes/users.js";
-import { addVectorRoutes } from "./routes/vectors.js";
-import { addWrapRoutes } from "./routes/wraps.js";
-import { useServiceKey } from "./access/service-key.js";
 import { traceRequests } from "./http/tracing.js";
+import { OpenIndexes } from "./indexes/open-indexes.js";
 import { Trainings } from "./indexes/trainings.js";
+import type { Location } from "./metrics/location-health.js";
+import { measure } from "./metrics/measure.js";
+import type { Metrics } from "./metrics/metrics.js";
+import { Siblings } from "./processes/siblings.js";
+import { keyRoutes, openRoutes } from "./routes/routes.js";
+import type { Services } from "./routes/services.js";
 
 export interface AppOptions {
   readonly client: Client;
@@ -79,86 +69,51 @@ export interface AppOptions {
   readonly certificates?: Certificates;
 }
 
-export interface Issuing {
-  /**
-   * Accepted in `X-API-Key` for everything; authenticates the records of issued keys. At least 32
-   * characters.
-   */
-  readonly rootKey: string;
-  /** Store of the records, in the configuration location. Closed by the caller. */
-  readonly store: BlobStore;
-}
-
 /** Returns a service that is ready to listen. */
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
-  const { apiKeys, issuing, version, audit, metrics, dashboard, log, trustProxy, indexKey, certificates } =
-    options;
-  const { siblings = noSiblings } = options;
+  const { version, audit, metrics, dashboard, log, trustProxy, indexKey, certificates } = options;
+  const { siblings = new Siblings(), checkStorage = async () => undefined, models = [] } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const app = newServer({ limits, log, trustProxy, certificates });
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser("application/json", readBody);
-  const bodies = new BodySchemas(limits.itemsMax);
-  app.setValidatorCompiler(({ schema }) => bodies.compileRest(schema));
-  app.addHook("onRoute", (route) => {
-    route.config = { ...route.config, streams: bodies.streams(route.schema?.body) };
-  });
-  // Responses have the right shape by construction. A serializer from their schemas gives the same
-  // text in 2 to 8 times the time.
-  app.setSerializerCompiler(() => (body) => JSON.stringify(body));
-  app.setErrorHandler<SealdexError>(replyWithError);
-  app.setNotFoundHandler(replyWithNoRoute);
   limitConnections(app, limits.connectionsMax);
-
   limitAddresses(app, limits, siblings);
   await addDocumentation(app, version);
-  addHealthRoutes(app, version, options.checkStorage);
 
   const client = indexKey === undefined ? options.client : useServiceKey(app, options.client, indexKey);
-  const fixed = new FixedKeys(issuing?.rootKey, apiKeys);
-  const issued = issuing && new IssuedKeys(new KeyStore(issuing.store, issuing.rootKey), siblings);
+  const keys = acceptedKeys(options.apiKeys, options.issuing);
   const indexes = new OpenIndexes(client, limits);
   const trainings = new Trainings((result, ms) => metrics?.trained(result, ms));
+  const services: Services = {
+    version,
+    client,
+    indexes,
+    trainings,
+    limits,
+    models,
+    siblings,
+    audit,
+    metrics,
+    dashboard,
+    checkStorage,
+    issued: keys.issued,
+    reading: readLimits(limits),
+  };
   app.addHook("onClose", async () => {
     indexes.close();
     trainings.close();
-    await issued?.store.lastUses.close();
+    await keys.issued?.store.lastUses.close();
   });
+  for (const add of openRoutes) add(app, services);
   traceRequests(app);
   if (metrics !== undefined) measure(app, metrics, indexes, trainings);
   if (dashboard !== undefined) await addDashboard(app);
   await app.register(async (scope: Server) => {
     if (audit !== undefined) auditRequests(scope, audit);
     await refuseUnderPressure(scope, limits);
-    requireApiKeys(scope, { fixed, issued }, limits, siblings);
+    requireApiKeys(scope, keys, limits, siblings);
     limitRequests(scope, limits);
     limitWrongIndexKeys(scope, indexes, limits, siblings);
-    const reading = readLimits(limits);
-    addIndexRoutes(scope, { client, indexes, limits, reading });
-    addWrapRoutes(scope, indexes);
-    addVectorRoutes(scope, { indexes, limits, reading });
-    addMetadataRoutes(scope, {
-      indexes,
-      bodyLimit: limits.queryBytesMax,
-      reading,
-      models: options.models ?? [],
-    });
-    addTrainingStatusRoute(scope, trainings, siblings);
-    if (metrics !== undefined) addMetricsRoute(scope, metrics, siblings);
-    addKeyRoutes(scope, { issued, reading });
-    addUserRoutes(scope, { client, indexes, issued, reading });
-    if (dashboard === undefined || metrics === undefined) return;
-    const lastWrites = new LastWrites();
-    lastWrites.record(scope);
-    const services = {
-      version,
-      metrics,
-      indexes,
-      lastWrites,
-      health: healthOf(dashboard),
-      audit: audit?.reader,
-    };
-    await scope.register(async (admin: Server) => addAdminRoutes(admin, services));
+    for (const add of keyRoutes) add(scope, services);
   });
   return app;
 }

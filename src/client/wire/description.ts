@@ -1,6 +1,12 @@
 /** The description of an index on the wire. */
 
-import type { IndexDescription, MemoryUse, RecallCurve, TextIndexOptions } from "../../api/vector-index.js";
+import type {
+  IndexDescription,
+  MeasuredRecall,
+  MemoryUse,
+  RecallCurve,
+  TextIndexOptions,
+} from "../../api/vector-index.js";
 import type { IndexType, Metric, Precision } from "../../engine/config.js";
 import type { Maybe } from "./address.js";
 import { foreign } from "./results.js";
@@ -31,6 +37,7 @@ export interface DescriptionBody {
     readonly pq_dim?: number;
     readonly pq_bits?: number;
     readonly recall_curves?: RecallCurveBody[];
+    readonly measured_recall?: MeasuredRecallBody[];
     readonly segments: number;
     readonly stored_bytes: number;
     readonly reclaimable_bytes: number;
@@ -43,6 +50,12 @@ export interface DescriptionBody {
 interface RecallCurveBody {
   readonly top_k: number;
   readonly points: { readonly recall: number; readonly n_probes: number }[];
+}
+
+interface MeasuredRecallBody {
+  readonly top_k: number;
+  readonly queries: number;
+  readonly points: { readonly recall: number; readonly found: number }[];
 }
 
 interface MemoryBody {
@@ -84,6 +97,14 @@ function decodeCurve({ top_k, points }: RecallCurveBody): RecallCurve {
   return { topK: top_k, points: points.map(({ recall, n_probes }) => ({ recall, nProbes: n_probes })) };
 }
 
+function encodeMeasured({ topK, queries, points }: MeasuredRecall): MeasuredRecallBody {
+  return { top_k: topK, queries, points: [...points] };
+}
+
+function decodeMeasured({ top_k, queries, points }: MeasuredRecallBody): MeasuredRecall {
+  return { topK: top_k, queries, points };
+}
+
 export function encodeDescription(description: IndexDescription): DescriptionBody {
   const {
     indexName,
@@ -97,6 +118,7 @@ export function encodeDescription(description: IndexDescription): DescriptionBod
     pqBits,
     trained,
     recallCurves,
+    measuredRecall,
     segments,
     storedBytes,
     reclaimableBytes,
@@ -124,6 +146,7 @@ export function encodeDescription(description: IndexDescription): DescriptionBod
       pq_dim: pqDim,
       pq_bits: pqBits,
       recall_curves: recallCurves?.map(encodeCurve),
+      measured_recall: measuredRecall?.map(encodeMeasured),
       segments,
       stored_bytes: storedBytes,
       reclaimable_bytes: reclaimableBytes,
@@ -150,7 +173,8 @@ export function decodeDescription(json: unknown): IndexDescription {
   if (typeof index_name !== "string" || typeof index_config?.type !== "string") throw foreign();
   const { type, metric, dimension, n_lists, pq_dim, pq_bits, segments, stored_bytes, reclaimable_bytes } =
     index_config;
-  const { embedding_model, memory, training_failure, recall_curves, precision, spilling } = index_config;
+  const { embedding_model, memory, training_failure, recall_curves, measured_recall, precision, spilling } =
+    index_config;
   if (memory === undefined) throw foreign();
   return {
     indexName: index_name,
@@ -163,6 +187,7 @@ export function decodeDescription(json: unknown): IndexDescription {
     ...(pq_dim !== undefined && { pqDim: pq_dim, pqBits: pq_bits }),
     trained: is_trained === true,
     ...(recall_curves !== undefined && { recallCurves: recall_curves.map(decodeCurve) }),
+    ...(measured_recall !== undefined && { measuredRecall: measured_recall.map(decodeMeasured) }),
     segments,
     storedBytes: stored_bytes,
     reclaimableBytes: reclaimable_bytes,

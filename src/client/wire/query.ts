@@ -1,6 +1,6 @@
 /** The JSON of queries. */
 
-import { invalid, isArray, isVector, onlySubjectOf } from "../../checks/input.js";
+import { invalid, isVector, onlySubjectOf } from "../../checks/input.js";
 import { SealdexError } from "../../errors.js";
 import { checkRecall, type DeclaredRecall, type ProbingOptions, storeProbing } from "../../api/effort.js";
 import { filterOf } from "../../api/check-selection.js";
@@ -20,7 +20,7 @@ import { type ContentsBody, decodeContents, encodeContents } from "./items.js";
 import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
 import type { OrderedQueryBody } from "./order.js";
 import { decodeNamespace, encodeNamespace, type NamespaceBody } from "./namespaces.js";
-import { decodeVector, encodeVector, integer, within } from "./values.js";
+import { decodeVector, encodeVector, encodeVectors, integer, within } from "./values.js";
 
 /** The longest body of requests with vectors, filters or ids. */
 export const queryBytesMax = 8 * 1024 * 1024;
@@ -73,7 +73,7 @@ export function encodeQuery(address: OpenIndexOptions, query: Query): QueryBody 
   return {
     ...encodeAddress(address),
     query_vectors: queryVectors
-      ? encodeBatch(queryVectors)
+      ? encodeVectors(queryVectors, "queryVectors")
       : queryVector && encodeVector(queryVector, subject),
     query_contents: encodeContents(queryContents, "queryContents"),
     top_k: within(topK, [0, topKMax], "topK"),
@@ -98,11 +98,6 @@ function checkWithWords(subjects: Record<"queryVector" | "queryVectors" | "query
   if (subjects.queryVectors !== undefined) throw invalid("queryText: cannot be combined with queryVectors");
   const { queryVector, queryContents } = subjects;
   return queryVector === undefined ? "queryContents" : onlySubjectOf({ queryVector, queryContents });
-}
-
-function encodeBatch(vectors: BatchQuery["queryVectors"]): number[][] {
-  if (!isArray(vectors)) throw invalid("queryVectors: expected an array of vectors");
-  return Array.from(vectors, (vector, i) => encodeVector(vector, `queryVectors[${i}]`));
 }
 
 /** Decodes everything but the vectors. */

@@ -25,6 +25,11 @@ export function encodeVector(vector: Vector, where: string): number[] {
   return numbers;
 }
 
+export function encodeVectors(vectors: readonly Vector[], where: string): number[][] {
+  if (!isArray(vectors)) throw invalid(`${where}: expected an array of vectors`);
+  return Array.from(vectors, (vector, i) => encodeVector(vector, `${where}[${i}]`));
+}
+
 /**
  * Throws `invalid_request`, naming the first number that is not finite as float32. Decoded vectors
  * are returned unchanged.

@@ -16,7 +16,7 @@ import { type AddressBody, decodeAddress, encodeAddress, type Maybe } from "./ad
 import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
 import type { NamespaceBody } from "./namespaces.js";
 import { decodeTextIndex, encodeTextIndex, type TextIndexBody } from "./description.js";
-import { encodeKey, integer, within } from "./values.js";
+import { decodeVector, encodeKey, encodeVectors, integer, within } from "./values.js";
 import type {
   CreateIndexOptions,
   IndexConfigInput,
@@ -24,6 +24,7 @@ import type {
   LoadIndexOptions,
   OpenIndexOptions,
   Selection,
+  TrainOptions,
 } from "../../api/vector-index.js";
 
 export { checkFolderPath } from "../../checks/input.js";
@@ -228,14 +229,26 @@ export function decodeSelection(body: SelectionBody): Selection {
 
 export interface TrainBody extends AddressBody {
   readonly n_lists?: Maybe<number>;
+  readonly queries?: Maybe<readonly (readonly number[])[]>;
 }
 
-export function encodeTrain(address: OpenIndexOptions, options?: { readonly nLists?: number }): TrainBody {
-  return { ...encodeAddress(address), n_lists: integer(options?.nLists, "nLists") };
+/** The options of a training that can be sent. */
+type SentTraining = Omit<TrainOptions, "onProgress" | "signal">;
+
+export function encodeTrain(address: OpenIndexOptions, options: SentTraining = {}): TrainBody {
+  const { nLists, queries } = options;
+  return {
+    ...encodeAddress(address),
+    n_lists: integer(nLists, "nLists"),
+    queries: queries && encodeVectors(queries, "queries"),
+  };
 }
 
-export function decodeTrain(body: TrainBody): { readonly nLists?: number } {
-  return { nLists: body.n_lists ?? undefined };
+export function decodeTrain({ n_lists, queries }: TrainBody): SentTraining {
+  return {
+    nLists: n_lists ?? undefined,
+    queries: queries?.map((row, i) => decodeVector(row, `queries[${i}]`)),
+  };
 }
 
 export function encodeHealth(version: string) {

@@ -16,7 +16,7 @@ import type {
 } from "../../api/vector-index.js";
 import { copyObjects, type CopyProgress } from "../maintenance/copy-objects.js";
 import { deleteMarks, deleteOrphan, OrphanMark } from "../maintenance/orphans.js";
-import { openRequest } from "../embedded-client.js";
+import { openRequest } from "../open/find-index.js";
 import { atLocation } from "./with-location-client.js";
 import { claimedIndexId, type StoredRecord } from "../open/index-record.js";
 import { ManifestLog } from "../../state/commit/manifest-log.js";
@@ -28,7 +28,8 @@ import {
   numberOf,
 } from "../../state/commit/object-names.js";
 import { readObject } from "../../state/commit/read-object.js";
-import { foldersOf, type IndexFolders, type OpenIndex } from "../open/open-index.js";
+import { foldersOf, type IndexFolders } from "../open/client-resources.js";
+import type { OpenIndex } from "../open/open-index.js";
 import { listRecords } from "../open/record-access.js";
 
 export interface CopyIndexOptions extends OpenIndexOptions, CallOptions {

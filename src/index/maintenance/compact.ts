@@ -9,7 +9,7 @@ import type { Manifest, SegmentRef } from "../../state/commit/manifest.js";
 import { SealdexError } from "../../errors.js";
 import type { OpenSegment, Snapshot } from "../../query/snapshot/snapshot.js";
 import { batchRowsMax, type RewritePlan } from "./live-row-batches.js";
-import { dueLargeOf, dueSmallOf, fanIn, mergedBytesMax } from "../open/merge-policy.js";
+import { dueSegments, fanIn, mergedBytesMax } from "../open/merge-policy.js";
 import type { OpenIndex } from "../open/open-index.js";
 import { type AlsoChange, commitRewrite, rewrite } from "./rewrite.js";
 import { type Attempt, retryWithReservation } from "../open/retry-with-reservation.js";
@@ -37,7 +37,7 @@ export async function mergeSmallIfDue(index: OpenIndex, signal: AbortSignal | un
       });
       break;
     }
-    if (dueSmallOf(segments, stallFactor * fanIn).length === 0) break;
+    if (dueSegments(segments, "small", stallFactor * fanIn).length === 0) break;
     await untilAborted(rewriting.merging, signal);
   }
   signal?.throwIfAborted();
@@ -57,7 +57,7 @@ async function mergeLargeOf(
   signal: AbortSignal,
 ): Promise<Manifest | null> {
   const { manifest } = snapshot;
-  const refs = dueLargeOf(manifest.segments, fanIn);
+  const refs = dueSegments(manifest.segments, "large", fanIn);
   if (refs.length === 0) return null;
   index.rewriting.reserve(refs);
   const names = new Set(refs.map(({ name }) => name));
@@ -141,7 +141,7 @@ async function mergeSmall(
   snapshot: Snapshot,
   signal: AbortSignal | undefined,
 ): Promise<Manifest | null> {
-  const refs = dueSmallOf(index.rewriting.mergeable(snapshot.manifest.segments), fanIn);
+  const refs = dueSegments(index.rewriting.mergeable(snapshot.manifest.segments), "small", fanIn);
   const names = new Set(refs.map(({ name }) => name));
   if (names.size === 0) return null;
   const segments = snapshot.stored.filter(({ ref }) => names.has(ref.name));

@@ -17,7 +17,8 @@ import { type Manifest, objectRefs, type ObjectRef, type SegmentRef } from "../.
 import { indexPrefix, manifestName } from "../../state/commit/object-names.js";
 import { readObject } from "../../state/commit/read-object.js";
 import { keysOfSegment } from "../../query/snapshot/segment-keys.js";
-import type { IndexFolders, OpenIndex } from "../open/open-index.js";
+import type { IndexFolders } from "../open/client-resources.js";
+import type { OpenIndex } from "../open/open-index.js";
 import type { OrphanMark } from "./orphans.js";
 
 /** The progress of a copy. Every object counts twice: once copied, once verified at the target. */

@@ -24,7 +24,7 @@ import type { BlobStore } from "../../storage/blob-store.js";
 import { indexIdOf } from "../open/index-record.js";
 import { keysInPages } from "./list-blobs.js";
 import type { JobRunner } from "../open/job-runner.js";
-import { foldersOf, type IndexFolders } from "../open/open-index.js";
+import { foldersOf, type IndexFolders } from "../open/client-resources.js";
 import { listRecords } from "../open/record-access.js";
 
 export interface CollectedIndex {

@@ -19,7 +19,8 @@ import {
 import { entryFingerprint, tombstone } from "../../state/segment/id-table.js";
 import type { Grouped } from "../../state/segment/row-source.js";
 import { groupByList } from "../../state/segment/segment-writer.js";
-import { dimensionOf, type OpenIndex } from "../open/open-index.js";
+import { dimensionOf } from "../open/dimension.js";
+import type { OpenIndex } from "../open/open-index.js";
 import { withEncoding } from "../open/row-encoding.js";
 import { limitsOf, liveRowBatches, type RewritePlan, type RowBatch } from "./live-row-batches.js";
 import { arrivingRows, isPartitioned, partitionRows } from "./partition-rows.js";

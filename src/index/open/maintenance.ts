@@ -9,7 +9,7 @@ import type { Clock } from "../../state/commit/clock.js";
 import type { Manifest, SegmentRef } from "../../state/commit/manifest.js";
 import { SealdexError } from "../../errors.js";
 import { isError } from "../../checks/value-kinds.js";
-import { dueLargeOf, dueSmallOf, fanIn } from "./merge-policy.js";
+import { dueSegments, fanIn, type SegmentSize } from "./merge-policy.js";
 import type { JobRunner } from "./job-runner.js";
 
 /** Writes have paused if none ran for `pauseMs`. A heavy job waits for a pause at most `pauseMsMax`. */
@@ -25,11 +25,6 @@ export interface Job {
   isDue(): boolean;
   run(signal: AbortSignal): Promise<void>;
 }
-
-/** Writes merge small segments, a job merges large ones: see due-segments.ts. */
-export type SegmentSize = "small" | "large";
-
-const dueOf = { small: dueSmallOf, large: dueLargeOf };
 
 export class Maintenance {
   readonly #clock: Clock;
@@ -58,7 +53,7 @@ export class Maintenance {
   noteCommit(before: Manifest, committed: Manifest): void {
     this.#isHistoryDue ||= committed.history.floor > before.history.floor;
     for (const size of ["small", "large"] as const) {
-      const isDueIn = ({ segments }: Manifest) => dueOf[size](segments, fanIn).length > 0;
+      const isDueIn = ({ segments }: Manifest) => dueSegments(segments, size, fanIn).length > 0;
       if (!isDueIn(committed)) this.#mergesDue.delete(size);
       else if (!isDueIn(before)) this.#mergesDue.add(size);
     }
@@ -69,7 +64,7 @@ export class Maintenance {
    * gone: then they become twice as many.
    */
   isMergeDue(size: SegmentSize, segments: readonly SegmentRef[]): boolean {
-    return dueOf[size](segments, this.#mergesDue.has(size) ? fanIn : 2 * fanIn).length > 0;
+    return dueSegments(segments, size, this.#mergesDue.has(size) ? fanIn : 2 * fanIn).length > 0;
   }
 
   /** Notes that there was nothing to merge, or that another process merged it. */

@@ -26,23 +26,44 @@ interface Run {
   readonly tier: number;
 }
 
+/** Writes merge small segments, a background job large ones. */
+export type SegmentSize = "small" | "large";
+
 /**
- * Neighbouring segments to merge, oldest first, at most as much as one write may merge; none unless `count` runs of one tier are
- * neighbours but for smaller ones, or the smaller ones have become too many.
+ * Neighbouring segments of one namespace to merge, oldest first; none unless `count` runs of one tier are neighbours but for smaller ones,
+ * or the smaller ones have become too many. Small ones are at most what one write may merge.
  */
-export function dueSegments(segments: readonly SegmentRef[], count: number): readonly SegmentRef[] {
-  const due = dueRuns(runsOf(segments), { lowest: 0, highest: tierMax }, count);
-  return mergeable(due).flatMap((run) => run.segments);
+export function dueSegments(
+  segments: readonly SegmentRef[],
+  size: SegmentSize,
+  count: number,
+): readonly SegmentRef[] {
+  for (const group of byNamespace(segments, (ref) => ref)) {
+    const due = size === "small" ? dueSmall(runsOf(group), count) : dueLarge(runsOf(group), count);
+    if (due.length > 0) return due.flatMap((run) => run.segments);
+  }
+  return [];
 }
 
-/** As `dueSegments`, of runs that are too large for a write: however large they are. */
-export function dueLargeSegments(segments: readonly SegmentRef[], count: number): readonly SegmentRef[] {
-  const runs = runsOf(segments);
+/** The oldest runs that one write may merge of those that are due. */
+function dueSmall(runs: readonly Run[], count: number): readonly Run[] {
+  const due = dueRuns(runs, { lowest: 0, highest: tierMax }, count);
+  let bytes = 0;
+  let entries = 0;
+  const end = due.findIndex((run) => {
+    bytes += run.bytes;
+    entries += run.entries;
+    return bytes > mergedBytesMax || entries > mergedEntriesMax;
+  });
+  return end === -1 ? due : due.slice(0, end);
+}
+
+/** Runs that are too large for a write, however large they are. */
+function dueLarge(runs: readonly Run[], count: number): readonly Run[] {
   const highest = runs.reduce((most, { tier }) => Math.max(most, tier), 0);
   const due = dueRuns(runs, { lowest: tierMax + 1, highest }, count);
-  // Rows written after the last large run are left to writes.
-  const end = due.findLastIndex(({ tier }) => tier > tierMax) + 1;
-  return due.slice(0, end).flatMap((run) => run.segments);
+  // Those written after the last large run are left to writes.
+  return due.slice(0, due.findLastIndex(({ tier }) => tier > tierMax) + 1);
 }
 
 interface Tiers {
@@ -66,43 +87,9 @@ function dueRuns(runs: readonly Run[], { lowest, highest }: Tiers, count: number
   return [];
 }
 
-/** Small segments to merge, all of one namespace; none if there are too few in each. */
-export function dueSmallOf(segments: readonly SegmentRef[], count: number): readonly SegmentRef[] {
-  return firstDue(segments, (group) => dueSegments(group, count));
-}
-
-/** As `dueSmallOf`, of large segments. */
-export function dueLargeOf(segments: readonly SegmentRef[], count: number): readonly SegmentRef[] {
-  return firstDue(segments, (group) => dueLargeSegments(group, count));
-}
-
-/** The due segments of the first namespace that has some. */
-function firstDue(
-  segments: readonly SegmentRef[],
-  dueIn: (group: readonly SegmentRef[]) => readonly SegmentRef[],
-): readonly SegmentRef[] {
-  for (const group of byNamespace(segments, (ref) => ref)) {
-    const found = dueIn(group);
-    if (found.length > 0) return found;
-  }
-  return [];
-}
-
 /** Whether a segment is so large that no write merges it. */
 export function isLargeSegment(segment: SegmentRef): boolean {
   return tierOf(segment.length, segment.rows + segment.deleted) > tierMax;
-}
-
-/** The oldest runs that one write may merge. */
-function mergeable(runs: readonly Run[]): readonly Run[] {
-  let bytes = 0;
-  let entries = 0;
-  const end = runs.findIndex((run) => {
-    bytes += run.bytes;
-    entries += run.entries;
-    return bytes > mergedBytesMax || entries > mergedEntriesMax;
-  });
-  return end === -1 ? runs : runs.slice(0, end);
 }
 
 function runsOf(segments: readonly SegmentRef[]): Run[] {

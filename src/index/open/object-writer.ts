@@ -8,11 +8,15 @@ import type { StoredSegment } from "../../state/commit/replace-segments.js";
 import { headerBytes, sealObject } from "../../crypto/sealed-object.js";
 import type { Model } from "../../engine/model.js";
 import { SealdexError } from "../../errors.js";
+import { isImageUrl } from "../../embedding/image.js";
+import { decodeContents, recordMetadata } from "../../state/segment/row.js";
 import type { Encoding } from "../../state/segment/row-source.js";
 import type { RowTexts } from "../../state/segment/words/gather-terms.js";
 import { type Batch, groupByList, writeSegment } from "../../state/segment/segment-writer.js";
 import { encodeModel } from "../../state/segment/stored-model.js";
 import type { BlobStore } from "../../storage/blob-store.js";
+import type { IndexWords } from "../../text/define-text.js";
+import { fieldTexts } from "../../text/document-terms.js";
 import { run } from "../../engine/threads/run.js";
 import type { OpenedRecord } from "./index-record.js";
 import { own } from "../../checks/value-kinds.js";
@@ -31,12 +35,12 @@ export class ObjectWriter {
   readonly #log: ManifestLog;
   readonly #texts: RowTexts | undefined;
 
-  /** `log`: its newest version is the birth of new objects. `texts`: if the index holds words. */
-  constructor(record: OpenedRecord, store: BlobStore, log: ManifestLog, texts?: RowTexts) {
+  /** `log`: its newest version is the birth of new objects. */
+  constructor(record: OpenedRecord, store: BlobStore, log: ManifestLog, words?: IndexWords) {
     this.#record = record;
     this.#store = store;
     this.#log = log;
-    this.#texts = texts;
+    this.#texts = words && rowTexts(words);
   }
 
   /** Seals and stores a batch as one segment. */
@@ -81,4 +85,20 @@ export class ObjectWriter {
     const header = Buffer.from(bytes.subarray(0, headerBytes)).toString("base64");
     return { name, header, length: bytes.length };
   }
+}
+
+/** The texts of rows, from which segments take their words. */
+function rowTexts({ definition: { fields }, analyzer }: IndexWords): RowTexts {
+  const needsMetadata = fields.some(({ path }) => path !== "contents");
+  return {
+    analyzer,
+    of({ contents, record }) {
+      const text = contents === null ? undefined : decodeContents(contents);
+      const item = {
+        contents: text === undefined || isImageUrl(text) ? undefined : text,
+        metadata: needsMetadata ? recordMetadata(record) : {},
+      };
+      return fieldTexts(item, fields);
+    },
+  };
 }

@@ -13,7 +13,8 @@ import type { SegmentRef } from "../../state/commit/manifest.js";
 import { isForeign, regroup } from "../maintenance/compact.js";
 import { type AlsoChange, commitRewrite, rewrite } from "../maintenance/rewrite.js";
 import { isLargeSegment } from "../open/merge-policy.js";
-import { dimensionOf, type OpenIndex } from "../open/open-index.js";
+import { dimensionOf } from "../open/dimension.js";
+import type { OpenIndex } from "../open/open-index.js";
 import { type Attempt, retryWithReservation } from "../open/retry-with-reservation.js";
 import { type SampleSize, takeSample } from "./take-sample.js";
 

@@ -92,7 +92,7 @@ export class Snapshots {
 
   /** The result of `work` on the cached snapshot if it proves to be the newest; otherwise the newest. */
   *#readKnown<T>(work: Work<T>): Task<{ readonly result: T } | { readonly newest: Snapshot }> {
-    const known = this.#openedAsKnown();
+    const known = this.opened();
     const checking = this.newest(this.#maxStalenessMs);
     // At most every second call starts on a cached snapshot in vain, even next to a busy writer.
     if (known === undefined || this.#wasOutdated) {
@@ -121,6 +121,12 @@ export class Snapshots {
     } finally {
       known.uses--;
     }
+  }
+
+  /** The snapshot of the manifest that is known here, if it is open. */
+  opened(): Snapshot | undefined {
+    const { known } = this.#log;
+    return known && this.#open.openedAt(known);
   }
 
   /** As `read`, on a snapshot that has every change acknowledged before this call. */
@@ -174,12 +180,6 @@ export class Snapshots {
       if (await this.wasSuperseded(manifest, error)) return this.recentModel();
       throw error;
     }
-  }
-
-  /** The snapshot of the known manifest, if it is open. */
-  #openedAsKnown(): Snapshot | undefined {
-    const { known } = this.#log;
-    return known && this.#open.openedAt(known);
   }
 }
 

@@ -10,7 +10,7 @@ import { totalmem } from "node:os";
 import { allocatedBytes } from "../../engine/kernels/memory.js";
 import { forEachYielding } from "../../async/event-loop.js";
 import type { MemoryUse } from "../../api/vector-index.js";
-import { CacheGroup, type IdleValue } from "./cache-group.js";
+import { type CacheAccount, CacheGroup, type IdleValue } from "./cache-group.js";
 
 /** The share of a limit that eviction leaves: otherwise every load would evict again. */
 const keptShare = 0.9;
@@ -37,7 +37,7 @@ export function cacheBytesDefault(): number {
   return Math.floor(Math.min(clientBytesMax, memoryShare * Math.min(totalmem(), constrained)));
 }
 
-export class BlockCache {
+export class BlockCache implements CacheAccount {
   readonly bytesMax: number;
   readonly #shared: SharedLimit;
   readonly #groups = new Set<CacheGroup>();
@@ -78,9 +78,23 @@ export class BlockCache {
     return this.#bytes + bytes <= this.bytesMax && shared.bytes + bytes <= shared.bytesMax;
   }
 
-  /** Counts a use of values that are not asked for one by one, and returns the number that their `lastUse` should give. */
+  /** The number of the latest use. */
+  get now(): number {
+    return this.#uses;
+  }
+
+  /** Counts a use, also of values that are not asked for one by one, and returns the number that their `lastUse` should give. */
   tick(): number {
     return ++this.#uses;
+  }
+
+  add(bytes: number): void {
+    this.#bytes += bytes;
+    this.#shared.bytes += bytes;
+  }
+
+  noteMiss(): void {
+    this.#misses++;
   }
 
   /**
@@ -88,31 +102,16 @@ export class BlockCache {
    * may refer. `noteRemoval` is called for each value outside the heap that is removed.
    */
   openGroup(holder: object, noteRemoval: () => void): CacheGroup {
-    const now = () => this.#uses;
-    const shared = this.#shared;
-    const group: CacheGroup = new CacheGroup({
-      get now() {
-        return now();
-      },
-      tick: () => this.tick(),
-      add: (bytes) => {
-        this.#bytes += bytes;
-        shared.bytes += bytes;
-      },
-      noteMiss: () => {
-        this.#misses++;
-      },
-      noteRemoval,
-      settle: () => this.#settle(),
-      leave: () => {
-        this.#groups.delete(group);
-        if (this.#groups.size === 0) shared.caches.delete(this);
-      },
-    });
+    const group = new CacheGroup(this, noteRemoval);
     this.#groups.add(group);
-    shared.caches.add(this);
+    this.#shared.caches.add(this);
     this.#holders.register(holder, group);
     return group;
+  }
+
+  leave(group: CacheGroup): void {
+    this.#groups.delete(group);
+    if (this.#groups.size === 0) this.#shared.caches.delete(this);
   }
 
   /** Evicts everything, and clears values in the heap: nothing may be pinned, and nobody uses a value any more. */
@@ -131,7 +130,8 @@ export class BlockCache {
     });
   }
 
-  #settle(): void {
+  /** Evicts what is beyond a limit, as far as it is not in use. */
+  settle(): void {
     if (this.#bytes > this.bytesMax) this.#shrinkTo(keptShare * this.bytesMax);
     const { bytesMax, caches } = this.#shared;
     if (this.#shared.bytes <= bytesMax) return;

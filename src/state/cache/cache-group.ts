@@ -26,21 +26,20 @@ export function namedKey<T extends CachedValue>(name: string): CacheKey<T> {
   return name as CacheKey<T>;
 }
 
-/** Reports of a group to its cache. */
+/** The cache, as its groups see it. */
 export interface CacheAccount {
   /** The number of the latest use. */
   readonly now: number;
+  /** Counts a use, and returns its number. */
   tick(): number;
   /** Bytes were added, or removed if negative. */
   add(bytes: number): void;
   /** Values are read that were asked for and are not here. */
   noteMiss(): void;
-  /** A value outside the heap has moved or was freed. */
-  noteRemoval(): void;
   /** Evicts if the limit is exceeded. */
   settle(): void;
   /** The group is closed, and empty. */
-  leave(): void;
+  leave(group: CacheGroup): void;
 }
 
 interface Entry<T extends CachedValue> {
@@ -77,13 +76,16 @@ export const entryBytes = 512;
 
 export class CacheGroup {
   readonly #account: CacheAccount;
+  readonly #noteRemoval: () => void;
   readonly #entries = new Map<unknown, Entry<CachedValue>>();
   readonly #loading = new Map<unknown, Loading>();
   #heldBytes = 0;
   #closed = false;
 
-  constructor(account: CacheAccount) {
+  /** `noteRemoval`: called when a value outside the heap was replaced or is to be freed. */
+  constructor(account: CacheAccount, noteRemoval: () => void) {
     this.#account = account;
+    this.#noteRemoval = noteRemoval;
   }
 
   /**
@@ -97,7 +99,7 @@ export class CacheGroup {
     signal?: AbortSignal,
   ): Promise<T[]> {
     this.#account.tick();
-    const opened = this.#pinAll<T>(keys);
+    const opened = this.pinOpened<T>(keys);
     return opened ?? this.#read<T, K>(keys, read, signal);
   }
 
@@ -119,7 +121,7 @@ export class CacheGroup {
           // Another call reads them; it may be stopped, or the value may have been evicted by then, hence the loop.
           await Promise.all(missing.map((key) => settled(this.#loading.get(key))));
         }
-        const opened = this.#pinAll<T>(keys);
+        const opened = this.pinOpened<T>(keys);
         if (opened !== undefined) return opened;
       }
     } finally {
@@ -140,7 +142,17 @@ export class CacheGroup {
 
   /** As `pin`, without waiting: undefined if one of the values is not here. */
   pinOpened<T extends CachedValue>(keys: readonly CacheKey<T>[]): T[] | undefined {
-    return this.#pinAll(keys);
+    const entries: Entry<T>[] = [];
+    for (const key of keys) {
+      const entry = this.#entry(key);
+      if (entry === undefined) return undefined;
+      entries.push(entry);
+    }
+    return entries.map((entry) => {
+      entry.pins++;
+      entry.usedAt = this.#account.now;
+      return entry.value;
+    });
   }
 
   /** The value of a key if it is here, not pinned: valid until the next await. */
@@ -183,7 +195,7 @@ export class CacheGroup {
     this.#closed = true;
     this.#account.add(-this.#heldBytes);
     for (const { evict } of this.idle()) evict();
-    if (this.#entries.size === 0) this.#account.leave();
+    if (this.#entries.size === 0) this.#account.leave(this);
   }
 
   /** Entries that are not pinned. */
@@ -192,21 +204,6 @@ export class CacheGroup {
       if (pins > 0) return [];
       const { plaintext } = value;
       return [{ usedAt: Math.max(usedAt, value.lastUse?.() ?? 0), plaintext, evict: () => this.#evict(key) }];
-    });
-  }
-
-  /** Pins the values of all keys if all are here. */
-  #pinAll<T extends CachedValue>(keys: readonly CacheKey<T>[]): T[] | undefined {
-    const entries: Entry<T>[] = [];
-    for (const key of keys) {
-      const entry = this.#entry(key);
-      if (entry === undefined) return undefined;
-      entries.push(entry);
-    }
-    return entries.map((entry) => {
-      entry.pins++;
-      entry.usedAt = this.#account.now;
-      return entry.value;
     });
   }
 
@@ -251,9 +248,9 @@ export class CacheGroup {
     if (entry === undefined) return;
     this.#entries.delete(key);
     this.#account.add(-entry.value.bytes - entryBytes);
-    if (this.#closed && this.#entries.size === 0) this.#account.leave();
+    if (this.#closed && this.#entries.size === 0) this.#account.leave(this);
     if (entry.value.free === undefined) return;
-    this.#account.noteRemoval();
+    this.#noteRemoval();
     entry.value.free();
   }
 }

@@ -12,18 +12,15 @@ import { checkEntries, entryWords, misfit } from "./id-table.js";
 /** Entries of an id table that are checked between two looks at the clock. */
 const checkedTogether = 16_384;
 
-/** A sealed block of codes, opened: the fingerprints of its rows, then their codes. */
-export interface CodePlaintext {
-  readonly plaintext: Uint8Array;
-  readonly rows: number;
-}
-
-export function fingerprintsOf({ plaintext, rows }: CodePlaintext): Uint8Array {
-  return plaintext.subarray(0, 16 * rows);
-}
-
-export function codesOf({ plaintext, rows }: CodePlaintext): RowCodes {
-  return { codes: plaintext.subarray(16 * rows), n: rows };
+/** The fingerprints and the codes of the n rows of a code block, as views. Throws `corrupt` unless there are codes of so many. */
+export function splitCodes(
+  codec: Codec,
+  plaintext: Uint8Array,
+  n: number,
+): { readonly fingerprints: Uint8Array; readonly codes: RowCodes } {
+  const codes = { codes: plaintext.subarray(16 * n), n };
+  codec.check(codes);
+  return { fingerprints: plaintext.subarray(0, 16 * n), codes };
 }
 
 /** A code block in kernel memory: the fingerprints of its rows and their codes. */
@@ -33,17 +30,15 @@ export class OpenCodes implements CachedValue {
   /** Kernel memory offset of the rows' fingerprints, layout (n, 4) words. */
   readonly fingerprints: number;
 
-  /** Clears the plaintext, of which it has a copy. Throws `corrupt` unless it has codes of its rows. */
-  constructor(codec: Codec, block: CodePlaintext) {
-    const codes = codesOf(block);
-    codec.check(codes);
+  /** Clears the plaintext of so many rows, of which it has a copy. Throws as `splitCodes`. */
+  constructor(codec: Codec, plaintext: Uint8Array, rows: number) {
+    const { fingerprints, codes } = splitCodes(codec, plaintext, rows);
     const before = allocatedBytes();
-    const fingerprints = fingerprintsOf(block);
     this.fingerprints = allocate(fingerprints.length);
     bytesAt(this.fingerprints, fingerprints.length).set(fingerprints);
     this.codes = codec.load(codes, this.fingerprints);
     this.bytes = allocatedBytes() - before;
-    block.plaintext.fill(0);
+    plaintext.fill(0);
   }
 
   lastUse(): number {

@@ -17,7 +17,7 @@ import type { CodeBlock } from "./code-table.js";
 import { decodeFooter, footerBytes, blocksOfWord, type Footer } from "./footer.js";
 import { findEntry, fingerprintWords } from "./id-table.js";
 import type { IndexCache } from "../cache/index-cache.js";
-import { codesOf, fingerprintsOf, IdPage, OpenCodes, OpenIdTable } from "./opened-blocks.js";
+import { IdPage, OpenCodes, OpenIdTable, splitCodes } from "./opened-blocks.js";
 import { Page } from "./page.js";
 import { contentEntries, recordEntries } from "./row.js";
 import { type ReadPage, RowPages } from "./row-pages.js";
@@ -70,11 +70,7 @@ export class SegmentReader {
   pinCodes(blocks: readonly CodeBlock[]): Promise<OpenCodes[]> {
     return this.cache.pin(
       blocks,
-      opening(
-        this.#source.location.context.name,
-        (missing: readonly CodeBlock[]) => this.#source.read(missing),
-        ({ rows }, plaintext) => new OpenCodes(this.codec, { plaintext, rows }),
-      ),
+      this.#opening(({ rows }: CodeBlock, plaintext) => new OpenCodes(this.codec, plaintext, rows)),
     );
   }
 
@@ -119,12 +115,10 @@ export class SegmentReader {
   /** Fingerprints and codes of one code block, read past the cache: for passes over everything. */
   async readCodes(block: CodeBlock): Promise<{ fingerprints: Uint32Array; codes: Uint8Array }> {
     const [plaintext] = await this.#source.read([block]);
-    const read = { plaintext, rows: block.rows };
+    const split = splitCodes(this.codec, plaintext, block.rows);
     const fingerprints = new Uint32Array(4 * block.rows);
-    new Uint8Array(fingerprints.buffer).set(fingerprintsOf(read));
-    const rowCodes = codesOf(read);
-    this.codec.check(rowCodes);
-    return { fingerprints, codes: rowCodes.codes };
+    new Uint8Array(fingerprints.buffer).set(split.fingerprints);
+    return { fingerprints, codes: split.codes.codes };
   }
 
   /** Plaintexts of ascending blocks, read past the cache. */
@@ -278,14 +272,28 @@ export class SegmentReader {
     blocks: readonly B[],
     open: (block: B, plaintext: Uint8Array) => T,
   ): Promise<T[]> {
-    return this.cache.load(
-      blocks,
-      opening(
-        this.#source.location.context.name,
-        (missing: readonly B[]) => this.#source.read(missing),
-        open,
-      ),
-    );
+    return this.cache.load(blocks, this.#opening(open));
+  }
+
+  /** Reads blocks that are missing from the cache, and opens each. */
+  #opening<T extends CachedValue, B extends Block>(
+    open: (block: B, plaintext: Uint8Array) => T,
+  ): (missing: readonly B[]) => Promise<T[]> {
+    const { name } = this.#source.location.context;
+    return async (missing) => {
+      const plaintexts = await this.#source.read(missing);
+      const opened: T[] = [];
+      try {
+        for (const [i, plaintext] of plaintexts.entries()) {
+          opened.push(namingObject(name, () => open(missing[i], plaintext)));
+          await yieldIfDue();
+        }
+        return opened;
+      } catch (error) {
+        for (const value of opened) value.free?.();
+        throw error;
+      }
+    };
   }
 
   #openedEntry(blocks: BlockTable<PageBlock>, row: number): Uint8Array | null | undefined {
@@ -311,26 +319,4 @@ function namingObject<T>(name: string, open: () => T): T {
     if (!(error instanceof SealdexError) || error.code !== "corrupt") throw error;
     throw new SealdexError("corrupt", `stored object ${name}: ${error.message}`, { cause: error });
   }
-}
-
-/** Reads blocks of an object that are missing from the cache, and opens each. */
-function opening<T extends CachedValue, B, P>(
-  name: string,
-  read: (missing: readonly B[]) => Promise<readonly P[]>,
-  open: (block: B, plaintext: P) => T,
-): (missing: readonly B[]) => Promise<T[]> {
-  return async (missing) => {
-    const plaintexts = await read(missing);
-    const opened: T[] = [];
-    try {
-      for (const [i, plaintext] of plaintexts.entries()) {
-        opened.push(namingObject(name, () => open(missing[i], plaintext)));
-        await yieldIfDue();
-      }
-      return opened;
-    } catch (error) {
-      for (const value of opened) value.free?.();
-      throw error;
-    }
-  };
 }

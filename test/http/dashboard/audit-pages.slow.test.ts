@@ -6,12 +6,12 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { generateKey, openLocation } from "../../../src/core.js";
 import { AuditLog } from "../../../packages/server/src/audit/audit-log.js";
-import type { AuditEntry, AuditReader } from "../../../packages/server/src/audit/read-log.js";
+import { type AuditEntry, type AuditOptions, readLogs } from "../../../packages/server/src/audit/read-log.js";
 
 const logs = 3;
 const linesPerLog = 1500;
 let folder: string;
-let reader: AuditReader;
+let options: AuditOptions;
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "sealdex-audit-"));
@@ -19,7 +19,7 @@ beforeEach(async () => {
   const rootKey = generateKey();
   const opened: AuditLog[] = [];
   for (let i = 0; i < logs; i++) opened.push(await AuditLog.open({ folder, rootKey, store }));
-  [{ reader }] = opened;
+  [{ options }] = opened;
   for (let n = 0; n < logs * linesPerLog; n++) {
     // Some have the same time as others, in the same file and in another.
     const at = new Date(1_700_000_000_000 + 10 * Math.floor(n / 2)).toISOString();
@@ -32,7 +32,7 @@ afterEach(() => rm(folder, { recursive: true }));
 async function readAll(limit: number): Promise<AuditEntry[]> {
   const all: AuditEntry[] = [];
   for (;;) {
-    const page = await reader.read(limit, all.at(-1));
+    const page = await readLogs(options, limit, all.at(-1));
     all.push(...page);
     if (page.length < limit) return all;
   }

@@ -1,12 +1,13 @@
 /** Admits requests with a valid API key, within its scopes, indexes and rates. */
 
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { SealdexError } from "sealdex/core";
+import { type BlobStore, SealdexError } from "sealdex/core";
 import { onBehalfOf } from "sealdex/wire";
 import type { Server } from "../http/http-server.js";
 import { type Caller, checkIndex, checkScope, type Scope } from "./caller.js";
-import type { FixedKeys } from "./fixed-keys.js";
-import type { IssuedKeys } from "./issued-keys.js";
+import { FixedKeys } from "./fixed-keys.js";
+import { IssuedKeys } from "./issued-keys.js";
+import { KeyStore } from "./key-store.js";
 import { routeAccess } from "./route-access.js";
 import type { Limits } from "../http/limits.js";
 import type { OpenIndexes } from "../indexes/open-indexes.js";
@@ -29,9 +30,27 @@ declare module "fastify" {
   }
 }
 
+export interface Issuing {
+  /**
+   * Accepted in `X-API-Key` for everything; authenticates the records of issued keys. At least 32
+   * characters.
+   */
+  readonly rootKey: string;
+  /** Store of the records, in the configuration location. Closed by the caller. */
+  readonly store: BlobStore;
+}
+
 export interface Authentication {
   readonly fixed: FixedKeys;
   readonly issued: IssuedKeys | undefined;
+}
+
+/** The API keys that a service accepts. */
+export function acceptedKeys(apiKeys: readonly string[], issuing: Issuing | undefined): Authentication {
+  return {
+    fixed: new FixedKeys(issuing?.rootKey, apiKeys),
+    issued: issuing && new IssuedKeys(new KeyStore(issuing.store, issuing.rootKey)),
+  };
 }
 
 /** Limits the requests per address, whatever their path. */

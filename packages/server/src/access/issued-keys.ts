@@ -3,7 +3,6 @@
  * notices a revocation within `trustMs`.
  */
 
-import { noSiblings, type Siblings } from "../processes/siblings.js";
 import type { Caller } from "./caller.js";
 import type { KeyRecord } from "./key-record.js";
 import type { KeyStore } from "./key-store.js";
@@ -14,7 +13,6 @@ import { decodeKeyText, type KeyText } from "./key-text.js";
  * background.
  */
 export const trustMs = 10_000;
-const revokedTopic = "revoked API key";
 /** Approximate limit of cached records: 10,000 keys for a few indexes. */
 const knownBytesMax = 10 * 1024 * 1024;
 /** Size of a record without the names of its indexes, of up to two bytes per character. */
@@ -29,16 +27,13 @@ interface Known {
 
 export class IssuedKeys {
   readonly store: KeyStore;
-  readonly #siblings: Siblings;
   /** By id, least recently used first. */
   readonly #known = new Map<string, Known>();
   #knownBytes = 0;
   readonly #reading = new Map<string, Promise<KeyRecord | undefined>>();
 
-  constructor(store: KeyStore, siblings: Siblings = noSiblings) {
+  constructor(store: KeyStore) {
     this.store = store;
-    this.#siblings = siblings;
-    siblings.whenTold(revokedTopic, (id) => this.#forget(id as string));
   }
 
   /**
@@ -56,16 +51,9 @@ export class IssuedKeys {
     return { id, scopes, indexes };
   }
 
-  /**
-   * Revokes a key at once in this process, and a moment later in its siblings. Throws `not_found`.
-   */
+  /** Revokes a key, at once in this process and within `trustMs` in others. Throws `not_found`. */
   async revoke(id: string): Promise<void> {
     await this.store.revoke(id);
-    this.#forget(id);
-    this.#siblings.tell(revokedTopic, id);
-  }
-
-  #forget(id: string): void {
     this.#drop(id);
     this.#reading.delete(id);
   }

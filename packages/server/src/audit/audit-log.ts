@@ -1,41 +1,20 @@
 /**
- * Writes an audit log, one file per process, and a new one when it is full. The configuration
+ * Writes an audit log: one file per process, and a new one when it is full. The configuration
  * location gets the number of lines of each file, which reveals removed and shortened files.
  */
 
 import { randomBytes } from "node:crypto";
-import { type FileHandle, mkdir, open } from "node:fs/promises";
+import { mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
-import { type BlobStore, SealdexError } from "sealdex/core";
+import { SealdexError } from "sealdex/core";
 import { type AuditEvent, ChainKey, digestOf } from "./chain.js";
-import { AuditReader, fileBytesMax, fileName } from "./read-log.js";
-
-export interface AuditOptions {
-  readonly folder: string;
-  readonly rootKey: string;
-  /** Store of the configuration location. Closed by the caller. */
-  readonly store: BlobStore;
-}
-
-interface LogFile {
-  readonly id: string;
-  readonly handle: FileHandle;
-  /** Bytes of complete lines. */
-  bytes: number;
-  count: number;
-  lastLine: Buffer;
-  /** Number of lines in the configuration location; -1 if it has none yet. */
-  known: number;
-}
+import { type AuditOptions, countName, fileBytesMax, fileName } from "./read-log.js";
 
 const endMs = 60_000;
-export const endsPrefix = "audit/";
-const lineFeed = Buffer.from("\n");
 
 export class AuditLog {
-  readonly reader: AuditReader;
+  readonly options: AuditOptions;
   readonly #key: ChainKey;
-  readonly #options: AuditOptions;
   readonly #timer = setInterval(() => void this.writeEnd().catch(() => undefined), endMs).unref();
   #file: LogFile;
   #events: AuditEvent[] = [];
@@ -43,23 +22,19 @@ export class AuditLog {
   #failure: unknown;
 
   private constructor(options: AuditOptions, file: LogFile) {
-    this.#options = options;
-    this.#file = file;
+    this.options = options;
     this.#key = new ChainKey(options.rootKey);
-    this.reader = new AuditReader(options.folder, this.#key);
+    this.#file = file;
   }
 
   static async open(options: AuditOptions): Promise<AuditLog> {
     await mkdir(options.folder, { recursive: true, mode: 0o700 });
     const log = new AuditLog(options, await newFile(options.folder));
-    await log.writeEnd();
+    await log.#storeCount(log.#file);
     return log;
   }
 
-  /**
-   * Throws `storage_unavailable` if the log cannot be written: requests that cannot be recorded are
-   * refused.
-   */
+  /** Throws `storage_unavailable` if the log cannot be written: no request goes unrecorded. */
   async check(): Promise<void> {
     if (this.#failure !== undefined) await this.#flush();
     if (this.#failure === undefined) return;
@@ -76,7 +51,7 @@ export class AuditLog {
   /** Stores the number of lines in the configuration location. */
   async writeEnd(): Promise<void> {
     await this.#flush();
-    await this.#writeEnd(this.#file);
+    await this.#storeCount(this.#file);
   }
 
   async close(): Promise<void> {
@@ -87,63 +62,55 @@ export class AuditLog {
 
   /** Resolves once every line is written or has failed; never rejects. */
   #flush(): Promise<void> {
-    this.#writing ??= this.#write().finally(() => (this.#writing = undefined));
+    this.#writing ??= this.#write()
+      .then(() => (this.#failure = undefined))
+      .catch((error: unknown) => (this.#failure = error))
+      .then(() => (this.#writing = undefined));
     return this.#writing;
   }
 
   async #write(): Promise<void> {
-    try {
-      while (this.#events.length > 0) {
-        if (this.#file.bytes >= fileBytesMax) await this.#changeFile();
-        // Stored before the first line, so that a removed file is missed.
-        if (this.#file.known < 0) await this.#writeEnd(this.#file);
-        await this.#append(this.#file, [...this.#events]);
+    while (this.#events.length > 0) {
+      const file = this.#file;
+      if (file.bytes < fileBytesMax) await this.#append(file, [...this.#events]);
+      else {
+        await this.#storeCount(file);
+        this.#file = await newFile(this.options.folder);
+        await file.handle.close();
       }
-      this.#failure = undefined;
-    } catch (error) {
-      this.#failure = error;
     }
   }
 
   async #append(file: LogFile, events: readonly AuditEvent[]): Promise<void> {
-    let { lastLine } = file;
-    const lines = events.flatMap((event, i) => {
-      const place = { n: file.count + i + 1, previous: digestOf(lastLine) };
-      lastLine = this.#key.seal(file.id, { ...place, ...event });
-      return [lastLine, lineFeed];
-    });
-    const bytes = Buffer.concat(lines);
-    // At a fixed position: a failed attempt has left the beginning of the same bytes there.
-    for (let done = 0; done < bytes.length;) {
-      done += (await file.handle.write(bytes, done, undefined, file.bytes + done)).bytesWritten;
+    // Stored before the first line, so that a removed file is missed.
+    if (file.stored < 0) await this.#storeCount(file);
+    let { count, lastLine } = file;
+    let text = "";
+    for (const event of events) {
+      lastLine = this.#key.seal(file.id, { n: ++count, previous: digestOf(lastLine), ...event });
+      text += `${lastLine}\n`;
     }
+    // Without the beginning of these lines that a failed attempt has left.
+    await file.handle.truncate(file.bytes);
+    await file.handle.appendFile(text);
     this.#events.splice(0, events.length);
-    Object.assign(file, { bytes: file.bytes + bytes.length, count: file.count + events.length, lastLine });
+    Object.assign(file, { bytes: file.bytes + text.length, count, lastLine });
   }
 
-  async #changeFile(): Promise<void> {
-    const full = this.#file;
-    await this.#writeEnd(full);
-    this.#file = await newFile(this.#options.folder);
-    await full.handle.close();
-  }
-
-  async #writeEnd(file: LogFile): Promise<void> {
-    const { id, count, known } = file;
-    if (count === known) return;
-    await this.#options.store.create(endName(id, count), this.#key.sealCount(id, count));
-    if (known >= 0) await this.#options.store.delete([endName(id, known)]);
-    file.known = count;
+  async #storeCount(file: LogFile): Promise<void> {
+    const { id, count, stored } = file;
+    if (count === stored) return;
+    await this.options.store.create(countName(id, count), Buffer.from(this.#key.sealCount(id, count)));
+    if (stored >= 0) await this.options.store.delete([countName(id, stored)]);
+    file.stored = count;
   }
 }
 
-/** Counts down, so that the newest comes first in a list. */
-function endName(id: string, count: number): string {
-  return `${endsPrefix}${id}/${String(Number.MAX_SAFE_INTEGER - count).padStart(16, "0")}`;
-}
+type LogFile = Awaited<ReturnType<typeof newFile>>;
 
-async function newFile(folder: string): Promise<LogFile> {
+/** `bytes`: of complete lines. `stored`: number of lines in the configuration location, or -1. */
+async function newFile(folder: string) {
   const id = Date.now().toString(16).padStart(12, "0") + randomBytes(8).toString("hex");
-  const handle = await open(join(folder, fileName(id)), "wx", 0o600);
-  return { id, handle, bytes: 0, count: 0, lastLine: Buffer.alloc(0), known: -1 };
+  const handle = await open(join(folder, fileName(id)), "ax", 0o600);
+  return { id, handle, bytes: 0, count: 0, lastLine: "", stored: -1 };
 }

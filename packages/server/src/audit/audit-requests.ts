@@ -44,17 +44,16 @@ function isRecorded({ caller, headers, failureCode, routeOptions }: FastifyReque
 function eventOf(request: FastifyRequest, reply: FastifyReply) {
   const { caller, ip, method, routeOptions, params, subjectKey, subjectWrap, failureCode, id } = request;
   const { id: key } = (params ?? {}) as { readonly id?: string };
-  const index = addressOf(request).indexName?.slice(0, nameLengthMax);
   return {
     at: new Date().toISOString(),
-    ...(caller && { caller: caller.id }),
+    caller: caller?.id,
     address: ip.slice(0, nameLengthMax),
     action: `${method} ${routeOptions.url}`,
-    ...(index !== undefined && { index }),
-    ...((subjectKey ?? key) !== undefined && { key: subjectKey ?? key }),
-    ...(subjectWrap !== undefined && { wrap: subjectWrap.slice(0, nameLengthMax) }),
-    ...(reply.raw.writableFinished && { status: reply.statusCode }),
-    ...(failureCode !== undefined && { code: failureCode }),
+    index: addressOf(request).indexName?.slice(0, nameLengthMax),
+    key: subjectKey ?? key,
+    wrap: subjectWrap?.slice(0, nameLengthMax),
+    status: reply.raw.writableFinished ? reply.statusCode : undefined,
+    code: failureCode,
     request: id,
   };
 }

@@ -29,14 +29,13 @@ export interface ArrayRule {
   faultsOf(element: unknown): readonly FastifySchemaValidationError[] | undefined;
 }
 
-/**
- * The parts of a body that are checked while it arrives: arrays by name, and members of
- * second-level objects by dotted name.
- */
+/** The parts of a body that are checked while it arrives, by dotted name. */
 export interface BodyStreams {
-  readonly arrays: ReadonlyMap<string, ArrayRule>;
-  readonly nested: Streamed;
+  readonly rules: ReadonlyMap<string, ArrayRule>;
+  readonly streamed: Streamed;
 }
+
+export const noStreams: BodyStreams = { rules: new Map(), streamed: { arrays: [], base64: [] } };
 
 /** The validators of one service: the compiler keeps every compiled schema. */
 export class BodySchemas {
@@ -73,16 +72,8 @@ export class BodySchemas {
       propertiesOf(schema).map(([name, inner]) => [`${parent}.${name}`, inner] as const),
     );
     const base64 = nested.filter(([, { contentEncoding }]) => contentEncoding === "base64");
-    const nestedArrays = this.#arrayRules(nested);
-    const streamed = [...nestedArrays.keys(), ...base64.map(([name]) => name)];
-    return {
-      arrays: new Map([...this.#arrayRules(properties), ...nestedArrays]),
-      nested: {
-        parents: new Set(streamed.map((name) => name.split(".")[0])),
-        arrays: new Set(nestedArrays.keys()),
-        base64: new Set(base64.map(([name]) => name)),
-      },
-    };
+    const rules = this.#arrayRules([...properties, ...nested]);
+    return { rules, streamed: { arrays: [...rules.keys()], base64: base64.map(([name]) => name) } };
   }
 
   #arrayRules(properties: readonly (readonly [string, Schema])[]): Map<string, ArrayRule> {

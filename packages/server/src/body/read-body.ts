@@ -10,9 +10,9 @@ import { errorCodes, type FastifyRequest } from "fastify";
 import { SealdexError } from "sealdex/core";
 import { decodeElement, invalid, yieldIfDue } from "sealdex/wire";
 import { shapeError } from "./shape-error.js";
-import type { ArrayRule, BodyStreams } from "./body-schema.js";
-import type { Base64Floats } from "./base64-floats.js";
-import { type ArrayPart, JsonParts } from "./json-parts.js";
+import { type ArrayRule, type BodyStreams, noStreams } from "./body-schema.js";
+import { type ArrayPart, Fault, parseParts, type Part, placeIn } from "./json-parts.js";
+import { ThreadParser } from "./thread-parser.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -20,39 +20,50 @@ declare module "fastify" {
   }
 }
 
-/** Bodies up to this length are read without a pause. */
-const smallBytes = 64 * 1024;
+/** Longer bodies are parsed in a thread while they arrive. */
+const shortBytes = 1024 * 1024;
 
 /** Returns the body with decoded arrays. Throws `invalid_request`, or `too_large`. */
 export async function readBody(request: FastifyRequest, payload: Readable): Promise<unknown> {
-  const { bodyLimit, config } = request.routeOptions;
-  const arrays = new BodyArrays(config.streams?.arrays ?? new Map());
-  const parts = new JsonParts(config.streams?.nested);
+  const { bodyLimit, config, schema } = request.routeOptions;
+  const { rules, streamed } = config.streams ?? noStreams;
+  const decoded = new DecodedParts(rules);
+  let short: Buffer[] = [];
+  let parser: ThreadParser | undefined;
   let fault: unknown;
   let bytes = 0;
   // Errors are sent after the whole body has arrived: many clients read no response before that.
   const content = isGzip(request.headers) ? unzipped(payload) : payload.iterator({ destroyOnReturn: false });
-  for await (const chunk of content as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > bodyLimit) throw tooLarge(bodyLimit);
-    if (fault !== undefined) continue;
-    try {
-      for (const part of parts.push(chunk)) {
-        arrays.add(part);
-        await yieldIfDue();
+  try {
+    for await (const chunk of content as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > bodyLimit) throw tooLarge(bodyLimit);
+      if (fault !== undefined) continue;
+      short.push(chunk);
+      if (bytes <= shortBytes) continue;
+      try {
+        parser ??= new ThreadParser(streamed);
+        for (const piece of short) await decoded.add(await parser.push(piece));
+      } catch (error) {
+        fault = error;
       }
-      if (bytes > smallBytes) await yieldIfDue();
-    } catch (error) {
-      fault = error;
+      short = [];
     }
+    if (fault !== undefined) throw fault;
+    // Many clients declare JSON in every request, even without a body.
+    if (bytes === 0 && schema?.body === undefined) return undefined;
+    if (bytes === 0) throw new Fault("body: expected JSON, got nothing");
+    if (parser !== undefined) return decoded.placedIn(await parser.finish());
+    const { parts, rest } = parseParts(Buffer.concat(short), streamed);
+    await decoded.add(parts);
+    return decoded.placedIn(rest);
+  } catch (error) {
+    throw error instanceof Fault ? invalid(error.message) : error;
+  } finally {
+    parser?.close();
+    // Work starts in a turn of its own, so that requests that arrive together take turns.
+    await yieldIfDue();
   }
-  if (fault !== undefined) throw fault;
-  // Many clients declare JSON in every request, even without a body.
-  if (bytes === 0 && request.routeOptions.schema?.body === undefined) return undefined;
-  const body = placed(parts.finish(), arrays.arrays, parts.floats);
-  // Work starts in a turn of its own, so that requests that arrive together take turns.
-  await yieldIfDue();
-  return body;
 }
 
 /**
@@ -88,66 +99,59 @@ async function* unzipped(payload: Readable): AsyncGenerator<Buffer> {
   }
 }
 
-/** Decodes the arrays of a body as they arrive. */
-class BodyArrays {
+/** Decodes the parts of a body as they arrive. */
+class DecodedParts {
   readonly #rules: ReadonlyMap<string, ArrayRule>;
-  readonly arrays = new Map<string, unknown[]>();
+  readonly #decoded = new Map<string, unknown>();
 
   constructor(rules: ReadonlyMap<string, ArrayRule>) {
     this.#rules = rules;
   }
 
-  add({ name, start, elements }: ArrayPart): void {
+  async add(parts: readonly Part[]): Promise<void> {
+    for (const part of parts) {
+      if ("bytes" in part) this.#decoded.set(part.name, rowsOf(part.bytes));
+      else this.#addElements(part);
+      await yieldIfDue();
+    }
+  }
+
+  /** Puts the parts into the rest of the body. */
+  placedIn(rest: unknown): unknown {
+    for (const [name, part] of this.#decoded) {
+      const place = placeIn(rest, name);
+      if (place !== undefined) place.holder[place.key] = part;
+    }
+    return rest;
+  }
+
+  #addElements({ name, start, elements }: ArrayPart): void {
     const rule = this.#rules.get(name);
     if (rule === undefined) return;
     const count = start + elements.length;
     if (count > rule.maxItems) {
-      throw new SealdexError(
-        "invalid_request",
-        `${name}: expected at most ${rule.maxItems} entries, got ${count} or more`,
-      );
+      throw invalid(`${name}: expected at most ${rule.maxItems} entries, got ${count} or more`);
     }
-    const known = this.arrays.get(name);
+    const known = this.#decoded.get(name);
+    const array: unknown[] = Array.isArray(known) ? known : [];
+    this.#decoded.set(name, array);
     // Validating each number of a vector would take longer than the query.
-    if (rule.takesNumbers && elements.every(Number.isFinite)) {
-      if (known === undefined) this.arrays.set(name, elements);
-      else for (const element of elements) known.push(element);
-      return;
-    }
-    const array = known ?? [];
-    this.arrays.set(name, array);
+    const areNumbers = rule.takesNumbers && elements.every(Number.isFinite);
     for (const [i, element] of elements.entries()) {
-      const faults = rule.faultsOf(element);
+      const faults = areNumbers ? undefined : rule.faultsOf(element);
       if (faults !== undefined) {
         throw shapeError(faults, "body", `/${name.replace(".", "/")}/${start + i}`);
       }
-      array.push(decodeElement(name, element, `${name}[${start + i}]`));
+      array.push(areNumbers ? element : decodeElement(name, element, `${name}[${start + i}]`));
     }
   }
 }
 
-/** Puts the streamed parts into the rest of the body. */
-function placed(
-  rest: unknown,
-  arrays: ReadonlyMap<string, unknown[]>,
-  floats: ReadonlyMap<string, Base64Floats>,
-): unknown {
-  if (!isObject(rest)) return rest;
-  const body: Record<string, unknown> = { ...rest };
-  for (const [path, part] of [...arrays, ...floats]) {
-    const [parent, name = ""] = path.split(".");
-    const isPlace = (value: unknown) => (Array.isArray(part) ? Array.isArray(value) : value === "");
-    if (Object.hasOwn(body, path) && isPlace(body[path])) body[path] = part;
-    else if (Object.hasOwn(body, parent)) {
-      const inner = body[parent];
-      if (isObject(inner) && isPlace(inner[name])) body[parent] = { ...inner, [name]: part };
-    }
-  }
-  return body;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+function rowsOf({ buffer, byteLength }: Uint8Array<ArrayBuffer>) {
+  return {
+    bytes: byteLength,
+    row: (i: number, dimension: number) => new Float32Array(buffer, 4 * i * dimension, dimension),
+  };
 }
 
 function tooLarge(bodyLimit: number): SealdexError {

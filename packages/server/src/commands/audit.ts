@@ -3,7 +3,7 @@
 import type { Command } from "commander";
 import { openLocation } from "sealdex/core";
 import { invalid } from "sealdex/wire";
-import { verifyLogs } from "../audit/verify.js";
+import { verifyLogs } from "../audit/read-log.js";
 import type { ReadSettings } from "../settings/settings.js";
 
 export function addAuditCommand(program: Command, read: ReadSettings): void {

@@ -4,12 +4,12 @@ import type { Command } from "commander";
 import { Option } from "commander";
 import { openLocation } from "sealdex/core";
 import { invalid } from "sealdex/wire";
-import { asciiJson } from "../audit/ascii-json.js";
 import { AuditLog } from "../audit/audit-log.js";
 import { isScope, type Scope, scopes } from "../access/caller.js";
 import { checkDetails } from "../access/key-details.js";
 import type { KeyDetails, KeyRecord } from "../access/key-record.js";
 import { KeyStore } from "../access/key-store.js";
+import { asciiJson } from "../settings/log-output.js";
 import type { ReadSettings, Settings } from "../settings/settings.js";
 
 interface AuditedKey {

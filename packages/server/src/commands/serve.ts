@@ -1,5 +1,6 @@
 /** `sealdex-server serve`: starts the service, and stops it at a signal. */
 
+import cluster from "node:cluster";
 import { checkLocations, createClient, openLocation, type StorageLocation } from "sealdex/core";
 import { createApp } from "../app.js";
 import { expiryOf, readCertificates } from "../http/certificates.js";
@@ -9,7 +10,7 @@ import { measureCache } from "../metrics/measure-cache.js";
 import { Metrics } from "../metrics/metrics.js";
 import { unknownVariables } from "../settings/load-settings.js";
 import { supervise } from "../processes/supervise.js";
-import { joinSiblings, type Worker } from "../processes/worker.js";
+import { Siblings } from "../processes/siblings.js";
 import { requireKeys, type Settings } from "../settings/settings.js";
 import { traced } from "../http/tracing.js";
 
@@ -20,13 +21,12 @@ const signals = ["SIGINT", "SIGTERM"] as const;
 /** `version` is reported by `/v1/health`. */
 export async function serve(settings: Settings, version: string): Promise<void> {
   requireKeys(settings);
-  const worker = joinSiblings(settings.processes);
-  if (settings.processes === 1 || worker !== undefined) return serveHere(settings, version, worker);
+  if (settings.processes === 1 || cluster.isWorker) return serveHere(settings, version);
   supervise(settings.processes, (line) => void process.stdout.write(line));
 }
 
-/** Serves in this process, which is `worker` if there are several. */
-async function serveHere(settings: Settings, version: string, worker: Worker | undefined): Promise<void> {
+/** Serves in this process. */
+async function serveHere(settings: Settings, version: string): Promise<void> {
   const {
     host,
     port,
@@ -38,7 +38,7 @@ async function serveHere(settings: Settings, version: string, worker: Worker | u
     indexKey,
     dashboard,
     tls,
-    processes: _processes,
+    processes,
     ...clientOptions
   } = settings;
   const { indexLocation, configLocation, anchorLocation, ...others } = clientOptions;
@@ -91,7 +91,7 @@ async function serveHere(settings: Settings, version: string, worker: Worker | u
       configStore.read("ready", { offset: 0, length: 0 }, { signal: AbortSignal.timeout(readyMsMax) }),
     ...(audit && { audit }),
     ...(certificates && { certificates }),
-    ...(worker && { siblings: worker.siblings }),
+    siblings: new Siblings(processes),
     ...(indexKey !== undefined && { indexKey }),
     ...(rootKey !== undefined && { issuing: { rootKey, store: configStore } }),
   });
@@ -108,11 +108,11 @@ async function serveHere(settings: Settings, version: string, worker: Worker | u
       app.log.error("stopping failed");
       process.exitCode = 1;
     } finally {
-      worker?.leave();
+      // Connected to the supervisor, the process would not end.
+      cluster.worker?.disconnect();
     }
   };
-  if (worker !== undefined) worker.whenStopped((signal) => void stop(signal));
-  else whenSignalled((signal) => void stop(signal));
+  whenSignalled((signal) => void stop(signal));
   if (tls === undefined && !isLoopback(host)) {
     app.log.warn(
       "API keys and index keys travel unencrypted to this address: set SEALDEX_TLS_CERT_FILE, or put a proxy with TLS before it",
@@ -125,8 +125,11 @@ async function serveHere(settings: Settings, version: string, worker: Worker | u
 function whenSignalled(stop: (signal: string) => void): void {
   for (const signal of signals) {
     process.once(signal, () => {
-      // A second signal ends the process at once.
-      for (const name of signals) process.removeAllListeners(name);
+      for (const name of signals) {
+        // A second signal ends the process at once, unless a supervisor only repeats the first.
+        process.removeAllListeners(name);
+        if (cluster.isWorker) process.on(name, () => undefined);
+      }
       stop(signal);
     });
   }

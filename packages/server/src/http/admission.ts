@@ -1,5 +1,6 @@
 /** Limits concurrent requests by their bodies; others wait unread, so that all fit into memory. */
 
+import underPressure from "@fastify/under-pressure";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { SealdexError } from "sealdex/core";
 import { checkDeclaredBody, isGzip } from "../body/read-body.js";
@@ -68,4 +69,20 @@ function tooBusy(ms: number): SealdexError {
 function longestBody({ headers, routeOptions: { bodyLimit } }: FastifyRequest): number {
   if (headers["transfer-encoding"] !== undefined || isGzip(headers)) return bodyLimit;
   return Number(headers["content-length"] ?? 0);
+}
+
+/**
+ * Refuses requests of `scope` with `overloaded` while the event loop is late or the heap is nearly
+ * full.
+ */
+export async function refuseUnderPressure(scope: Server, limits: Limits): Promise<void> {
+  await scope.register(underPressure, {
+    maxEventLoopDelay: limits.eventLoopDelayMsMax,
+    maxHeapUsedBytes: limits.heapBytesMax,
+    pressureHandler: async (_request, _reply, _type, value = 0) => {
+      // No measurement yet, in the first second of a process.
+      if (value === Infinity) return;
+      throw new SealdexError("overloaded", "the service is overloaded; try again later");
+    },
+  });
 }

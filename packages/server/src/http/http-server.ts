@@ -12,8 +12,10 @@ import {
 } from "fastify";
 import { SealdexError } from "sealdex/core";
 import type { Certificates } from "./certificates.js";
-import { replyToBadUrl, replyToParserError } from "./error-reply.js";
+import { replyToBadUrl, replyToParserError, replyWithError, replyWithNoRoute } from "./error-reply.js";
 import type { Limits } from "./limits.js";
+import { BodySchemas } from "../body/body-schema.js";
+import { readBody } from "../body/read-body.js";
 import { shapeError } from "../body/shape-error.js";
 
 /** Receives the log, one line of JSON per request: method, route, status and time. */
@@ -42,7 +44,7 @@ export interface ServerOptions {
   readonly certificates: Certificates | undefined;
 }
 
-export function newServer({ limits, log, trustProxy = [], certificates }: ServerOptions) {
+export function newServer({ limits, log, trustProxy = [], certificates }: ServerOptions): Server {
   const { headersMsMax, requestMsMax, stalledMsMax } = limits;
   const timeouts = {
     headersTimeout: headersMsMax,
@@ -66,7 +68,7 @@ export function newServer({ limits, log, trustProxy = [], certificates }: Server
     logController: new LogController({ disableRequestLogging: true }),
     ...(log !== undefined && { logger: { level: "info", stream: log } }),
   };
-  const server = fastify(options).withTypeProvider<TypeBoxTypeProvider>();
+  const server = fastifyServer(options);
   // Node would respond itself to unknown expectations.
   server.server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
     server.server.emit("request", request, response);
@@ -87,7 +89,28 @@ export function newServer({ limits, log, trustProxy = [], certificates }: Server
     // Not onResponse, which is not called if the client disconnected.
     reply.raw.once("close", () => logRequest(request, reply));
   });
+  checkBodies(server, limits);
+  server.setErrorHandler<SealdexError>(replyWithError);
+  server.setNotFoundHandler(replyWithNoRoute);
   return server;
+}
+
+function fastifyServer(options: FastifyHttpOptions<NodeServer>) {
+  return fastify(options).withTypeProvider<TypeBoxTypeProvider>();
+}
+
+/** Reads bodies by the schemas of their routes. */
+function checkBodies(server: Server, { itemsMax }: Limits): void {
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser("application/json", readBody);
+  const bodies = new BodySchemas(itemsMax);
+  server.setValidatorCompiler(({ schema }) => bodies.compileRest(schema));
+  server.addHook("onRoute", (route) => {
+    route.config = { ...route.config, streams: bodies.streams(route.schema?.body) };
+  });
+  // Responses have the right shape by construction. A serializer from their schemas gives the same
+  // text in 2 to 8 times the time.
+  server.setSerializerCompiler(() => (body) => JSON.stringify(body));
 }
 
 /**
@@ -108,4 +131,4 @@ function logRequest({ method, routeOptions, failureCode, log }: FastifyRequest, 
   log.info({ ...fields, ...(aborted ? { aborted } : { status: reply.statusCode }) }, "request");
 }
 
-export type Server = ReturnType<typeof newServer>;
+export type Server = ReturnType<typeof fastifyServer>;

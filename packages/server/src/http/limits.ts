@@ -51,17 +51,14 @@ export interface Limits {
 
 const { ["heap_size_limit"]: heapSizeLimit } = getHeapStatistics();
 const resultBytesMax = 64 * 1024 * 1024;
-/**
- * Relative to the heap: metadata take up to twice their bytes, and two of the longest bodies may be
- * in progress.
- */
-const bodyBytesMax = Math.min(256 * 1024 * 1024, Math.floor(heapSizeLimit / 8));
+/** Relative to the heap: metadata take up to twice their bytes, and vectors a sixth, outside of it. */
+const bodiesBytesMax = Math.min(512 * 1024 * 1024, Math.floor(heapSizeLimit / 4));
 
 export const defaultLimits: Limits = {
-  bodyBytesMax,
+  bodyBytesMax: Math.min(256 * 1024 * 1024, bodiesBytesMax),
   itemsMax: 100_000,
   queryBytesMax: 32 * 1024 * 1024,
-  bodiesBytesMax: 2 * bodyBytesMax,
+  bodiesBytesMax,
   requestsMax: 128,
   longRequestsMax: 2,
   resultBytesMax,

@@ -1,23 +1,47 @@
-/**
- * The other processes of one service on this machine, with which counts and revocations are shared.
- */
+/** The other processes of one service. The supervisor passes each message to all of them. */
 
-export interface Siblings {
-  /** Number of processes, including this one. */
+import cluster from "node:cluster";
+import { EventEmitter } from "node:events";
+
+export class Siblings {
   readonly count: number;
-  /** Sends a JSON value to the others, asynchronously. */
-  tell(topic: string, value: unknown): void;
-  whenTold(topic: string, listener: (value: unknown) => void): void;
-  /** Answers of the others, without those that end or do not respond in time. */
-  ask(topic: string): Promise<unknown[]>;
-  whenAsked(topic: string, answer: () => unknown): void;
-}
+  readonly #told = new EventEmitter();
+  #asked = 0;
 
-/** For a single process. */
-export const noSiblings: Siblings = {
-  count: 1,
-  tell: () => undefined,
-  whenTold: () => undefined,
-  ask: async () => [],
-  whenAsked: () => undefined,
-};
+  /** `count`: number of processes, including this one. */
+  constructor(count = 1) {
+    this.count = count;
+    cluster.worker?.on("message", ([topic, value]: [string, unknown]) => this.#told.emit(topic, value));
+  }
+
+  tell(topic: string, value: unknown): void {
+    if (cluster.worker?.isConnected() === true) cluster.worker.send([topic, value]);
+  }
+
+  whenTold(topic: string, listener: (value: unknown) => void): void {
+    this.#told.on(topic, listener);
+  }
+
+  /** Answers of the others, without those that take longer than 5 seconds. */
+  async ask(topic: string): Promise<unknown[]> {
+    const answers: unknown[] = [];
+    if (this.count === 1) return answers;
+    const reply = `${topic} ${cluster.worker?.id} ${++this.#asked}`;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, 5000);
+      this.#told.on(reply, (answer) => {
+        if (answers.push(answer) < this.count - 1) return;
+        clearTimeout(timer);
+        resolve();
+      });
+      this.tell(`${topic}?`, reply);
+    });
+    this.#told.removeAllListeners(reply);
+    return answers;
+  }
+
+  whenAsked(topic: string, answer: () => unknown): void {
+    const respond = async (reply: string) => this.tell(reply, await answer());
+    this.#told.on(`${topic}?`, (reply: string) => void respond(reply).catch(() => undefined));
+  }
+}

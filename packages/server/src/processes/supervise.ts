@@ -1,79 +1,52 @@
 /**
- * Runs several processes of one service, which share the port. A process that ends is restarted,
- * after a pause that grows while processes keep ending soon after their start.
+ * Runs the processes of one service, which share the port. One that ends is restarted, after a pause
+ * that grows while they end within a minute.
  */
 
-import cluster, { type Worker } from "node:cluster";
-import { Relay } from "./relay.js";
-
-const pauseMsMin = 100;
-const pauseMsMax = 30_000;
-/** A process that ran this long did not fail at its start. */
-const longMs = 60_000;
-const signals = ["SIGINT", "SIGTERM"] as const;
+import cluster from "node:cluster";
 
 /** The pause after this many consecutive early failures. */
 export function restartPauseMs(failures: number): number {
-  return Math.min(pauseMsMin * 2 ** Math.max(0, failures - 1), pauseMsMax);
+  return Math.min(100 * 2 ** Math.max(0, failures - 1), 30_000);
 }
 
 /**
- * Runs `count` processes with the arguments of this one, until a signal ends them all. `log` takes
- * lines of JSON. Exits with 1 if the first process ends before it listens, since its settings or
- * locations are then wrong, which it has printed.
+ * Runs `count` processes until a signal ends them all. `log` takes lines of JSON. Exits with 1 if
+ * the first process ends before it listens: it has printed the fault of the settings.
  */
 export function supervise(count: number, log: (line: string) => void): void {
-  const relay = new Relay();
-  const starting = new Set<Worker>();
-  let hasListened = false;
-  let isStopping = false;
-  let failures = 0;
+  const workers = () => Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+  let [hasListened, isStopping, failures] = [false, false, 0];
   const say = (level: number, msg: string) => {
     log(`${JSON.stringify({ level, time: Date.now(), pid: process.pid, msg })}\n`);
   };
-
-  const ended = (worker: Worker, startedAt: number, how: string) => {
-    if (isStopping) return;
-    if (!hasListened) {
-      process.exitCode = 1;
-      return;
-    }
-    failures = performance.now() - startedAt >= longMs ? 1 : failures + 1;
-    const pauseMs = restartPauseMs(failures);
-    say(50, `process ${worker.process.pid} ended (${how}); another starts in ${pauseMs} ms`);
-    // Referenced: without processes, the supervisor would exit.
-    setTimeout(() => {
-      if (!isStopping) start();
-    }, pauseMs);
-  };
   const start = () => {
-    const worker = cluster.fork();
     const startedAt = performance.now();
-    relay.add(worker);
-    starting.add(worker);
-    worker.once("exit", (code, signal) => {
-      starting.delete(worker);
-      ended(worker, startedAt, signal ?? `exit code ${code}`);
-    });
-    worker.once("listening", () => {
-      starting.delete(worker);
-      if (hasListened || isStopping) return;
-      hasListened = true;
-      for (let i = 1; i < count; i++) start();
+    const worker = cluster.fork();
+    worker.once("exit", (code, signal: string | null) => {
+      if (!hasListened) process.exitCode = 1;
+      if (!hasListened || isStopping) return;
+      failures = performance.now() - startedAt >= 60_000 ? 1 : failures + 1;
+      const pauseMs = restartPauseMs(failures);
+      say(50, `process ${worker.process.pid} ended (${signal ?? code}); another starts in ${pauseMs} ms`);
+      // Referenced: without processes, the supervisor would exit.
+      setTimeout(() => !isStopping && start(), pauseMs);
     });
   };
+  cluster.on("message", (sender, message: object) => {
+    const others = workers().filter((worker) => worker !== sender && worker.isConnected());
+    for (const worker of others) worker.send(message, () => undefined);
+  });
+  cluster.once("listening", () => {
+    hasListened = true;
+    for (let i = 1; i < count; i++) start();
+  });
   const stop = (signal: NodeJS.Signals) => {
-    if (isStopping) {
-      for (const worker of relay.workers) worker.process.kill("SIGKILL");
-      process.exit(1);
-    }
+    for (const worker of workers()) worker.process.kill(isStopping ? "SIGKILL" : signal);
+    if (isStopping) process.exit(1);
     isStopping = true;
-    say(30, `${signal}: stopping ${relay.workers.length} processes`);
-    relay.send({ kind: "stop", signal });
-    // A process that is still loading its modules would miss the message, and has no request to
-    // finish.
-    for (const worker of starting) worker.process.kill("SIGKILL");
+    say(30, `${signal}: stopping ${workers().length} processes`);
   };
-  for (const signal of signals) process.on(signal, stop);
+  process.on("SIGINT", stop).on("SIGTERM", stop);
   start();
 }

@@ -3,27 +3,33 @@
 import { randomUUID } from "node:crypto";
 import { SealdexError } from "sealdex/core";
 import { invalid } from "sealdex/wire";
-import type { AuditReader } from "../audit/read-log.js";
+import { readLogs } from "../audit/read-log.js";
 import type { Server } from "../http/http-server.js";
 import { checkUnlimited } from "../access/caller.js";
-import type { LastWrites } from "../indexes/last-writes.js";
+import { LastWrites } from "../indexes/last-writes.js";
 import { LiveFigures } from "../metrics/live-figures.js";
-import type { LocationHealth } from "../metrics/location-health.js";
+import { healthOf, type LocationHealth } from "../metrics/location-health.js";
 import type { Metrics } from "../metrics/metrics.js";
-import type { OpenIndexes } from "../indexes/open-indexes.js";
 import * as schemas from "../schemas/admin.js";
+import type { Services } from "./services.js";
 
-interface Services {
-  readonly version: string;
-  readonly metrics: Metrics;
-  readonly indexes: OpenIndexes;
-  readonly lastWrites: LastWrites;
-  readonly health: () => Promise<LocationHealth[]>;
-  /** Undefined without an audit log. */
-  readonly audit: AuditReader | undefined;
+export function addAdminRoutes(scope: Server, services: Services): void {
+  const { dashboard, metrics } = services;
+  if (dashboard === undefined || metrics === undefined) return;
+  const lastWrites = new LastWrites();
+  lastWrites.record(scope);
+  scope.register(async (app: Server) => {
+    addDashboardRoutes(app, { ...services, metrics, lastWrites, health: healthOf(dashboard) });
+  });
 }
 
-export function addAdminRoutes(app: Server, services: Services): void {
+interface DashboardServices extends Services {
+  readonly metrics: Metrics;
+  readonly lastWrites: LastWrites;
+  readonly health: () => Promise<LocationHealth[]>;
+}
+
+function addDashboardRoutes(app: Server, services: DashboardServices): void {
   const { version, metrics, indexes, lastWrites, health, audit } = services;
   const process = randomUUID();
   app.addHook("preHandler", async ({ caller }) => {
@@ -56,6 +62,6 @@ export function addAdminRoutes(app: Server, services: Services): void {
     }
     const { limit, before } = schemas.decodeAuditQuery(query);
     if (before === undefined && query.before !== undefined) throw invalid("before: expected next of a page");
-    return schemas.encodeAudit(await audit.read(limit, before), limit);
+    return schemas.encodeAudit(await readLogs(audit.options, limit, before), limit);
   });
 }

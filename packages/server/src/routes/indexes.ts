@@ -1,8 +1,6 @@
 /** `/v1/indexes/*`: creating, describing, training, listing and deleting indexes. */
 
 import type { IncomingHttpHeaders } from "node:http";
-import type { FastifyReply } from "fastify";
-import type { Client } from "sealdex/core";
 import {
   decodeAddress,
   decodeAnchorCheck,
@@ -17,21 +15,13 @@ import {
 } from "sealdex/wire";
 import type { Server } from "../http/http-server.js";
 import { checkMayRead } from "../access/caller.js";
-import type { Limits } from "../http/limits.js";
-import type { OpenIndexes } from "../indexes/open-indexes.js";
 import { ownerOf } from "../http/request-address.js";
-import { type ReadLimits, sendJson } from "../http/results.js";
+import { sendJson } from "../http/results.js";
 import { Semaphore } from "../http/semaphore.js";
 import * as schemas from "../schemas/schemas.js";
 import { describeIndex } from "../schemas/describe-index.js";
 import { erase, listNamespaces, readReceipt } from "../schemas/namespaces.js";
-
-interface Services {
-  readonly client: Client;
-  readonly indexes: OpenIndexes;
-  readonly limits: Limits;
-  readonly reading: (reply: FastifyReply) => ReadLimits;
-}
+import type { Services } from "./services.js";
 
 /** Memory of a name: 128 characters of two bytes, and the string object. */
 const nameBytes = 300;
@@ -58,7 +48,7 @@ export function addIndexRoutes(app: Server, { client, indexes, limits, reading }
 
   app.post(
     "/v1/indexes/train",
-    { schema: schemas.trainIndex, config: { isLong: true } },
+    { schema: schemas.trainIndex, bodyLimit: limits.queryBytesMax, config: { isLong: true } },
     async ({ body }) => {
       const address = decodeAddress(body);
       await indexes.use(address, (index) => index.train(decodeTrain(body)));

@@ -2,21 +2,17 @@
  * `/v1/keys`: issues, lists and revokes API keys. For admin keys without a limit to some indexes.
  */
 
-import type { FastifyReply } from "fastify";
 import { SealdexError } from "sealdex/core";
-import { entryTexts } from "sealdex/wire";
+import { entryTexts, yieldIfDue } from "sealdex/wire";
 import type { Server } from "../http/http-server.js";
 import { type Caller, checkUnlimited } from "../access/caller.js";
 import type { IssuedKeys } from "../access/issued-keys.js";
 import { checkDetails } from "../access/key-details.js";
+import type { KeyRecord } from "../access/key-record.js";
+import type { KeyStore } from "../access/key-store.js";
 import { type ReadLimits, sendJson } from "../http/results.js";
 import * as schemas from "../schemas/keys.js";
-import { keyTexts } from "./key-texts.js";
-
-interface Services {
-  readonly issued: IssuedKeys | undefined;
-  readonly reading: (reply: FastifyReply) => ReadLimits;
-}
+import type { Services } from "./services.js";
 
 export function addKeyRoutes(app: Server, { issued, reading }: Services): void {
   app.post("/v1/keys", { schema: schemas.createKey }, async (request) => {
@@ -50,4 +46,38 @@ export function issuedBy(issued: IssuedKeys | undefined, caller: Caller | undefi
   if (caller !== undefined) checkUnlimited(caller);
   if (issued !== undefined) return issued;
   throw new SealdexError("not_supported", "API keys: this service issues none; set SEALDEX_ROOT_KEY");
+}
+
+/** Paging of a request. */
+interface PageQuery {
+  readonly limit?: string;
+  readonly after?: string;
+}
+
+/** Encodes some records, in the order of their ids; may skip some. */
+type Encode = (records: readonly KeyRecord[]) => readonly object[] | Promise<readonly object[]>;
+
+/** Memory of a text besides two bytes per character. */
+const textBytes = 100;
+
+/** The JSON of each entry. Throws `too_large` if there are too many for one response. */
+export async function keyTexts(
+  store: KeyStore,
+  { limit, after }: PageQuery,
+  { signal, reserveBytes }: ReadLimits,
+  encode: Encode,
+): Promise<readonly string[]> {
+  const wanted = limit === undefined ? Infinity : Number(limit);
+  const texts: string[] = [];
+  if (wanted === 0) return texts;
+  for await (const { records } of store.pages({ after, limit: wanted, signal })) {
+    signal.throwIfAborted();
+    for (const entry of await encode(records)) {
+      const text = JSON.stringify(entry);
+      await reserveBytes(textBytes + 2 * text.length);
+      if (texts.push(text) === wanted) return texts;
+      await yieldIfDue();
+    }
+  }
+  return texts;
 }

@@ -2,36 +2,61 @@
  * `POST /v1/vectors/query_metadata`: items that match, without vectors. `GET /v1/embedding-models`.
  */
 
-import type { FastifyReply } from "fastify";
-import { decodeAddress, decodeMetadataQuery, idRowTexts, served } from "sealdex/wire";
+import type { ListItemsOptions } from "sealdex/core";
+import {
+  decodeAddress,
+  decodeMetadataQuery,
+  idRowTexts,
+  type ResultSettings,
+  served,
+  type ServedIndex,
+} from "sealdex/wire";
 import type { Server } from "../http/http-server.js";
-import type { OpenIndexes } from "../indexes/open-indexes.js";
-import { idsInOrder } from "./order-by.js";
-import { type ReadLimits, sendJson } from "../http/results.js";
+import { sendJson } from "../http/results.js";
 import * as schemas from "../schemas/metadata.js";
+import type { Services } from "./services.js";
 
-interface Services {
-  readonly indexes: OpenIndexes;
-  readonly bodyLimit: number;
-  readonly reading: (reply: FastifyReply) => ReadLimits;
-  /** Embedding models that the operator allows. */
-  readonly models: readonly string[];
-}
+const pageItemsMax = 10_000;
 
-export function addMetadataRoutes(app: Server, { indexes, bodyLimit, reading, models }: Services): void {
-  const options = { schema: schemas.queryMetadata, bodyLimit };
+export function addMetadataRoutes(app: Server, { indexes, limits, reading, models }: Services): void {
+  const options = { schema: schemas.queryMetadata, bodyLimit: limits.queryBytesMax };
   app.post("/v1/vectors/query_metadata", options, ({ body }, reply) => {
     const { orderBy, limit, ...which } = decodeMetadataQuery(body);
     return indexes.use(decodeAddress(body), async (index) => {
-      const limits = reading(reply);
-      const { signal } = limits;
+      const results = reading(reply);
+      const { signal } = results;
       const ids =
         orderBy === undefined
-          ? await served(index).listIds({ ...which, limit, signal }, limits)
-          : await idsInOrder(served(index), { ...which, orderBy, include: [], signal }, limits, limit);
+          ? await served(index).listIds({ ...which, limit, signal }, results)
+          : await idsInOrder(served(index), { ...which, orderBy, include: [], signal }, results, limit);
       return sendJson(reply, idRowTexts(ids));
     });
   });
 
   app.get("/v1/embedding-models", { schema: schemas.listModels }, async () => schemas.encodeModels(models));
+}
+
+/** Ids of items ordered by metadata fields, at most `limit`. Default: all, within the limits of a request. */
+async function idsInOrder(
+  index: ServedIndex,
+  listing: ListItemsOptions,
+  results: ResultSettings,
+  limit = Infinity,
+): Promise<string[]> {
+  const ids: string[] = [];
+  let cursor: string | undefined;
+  while (ids.length < limit) {
+    const page = await index.listItems(
+      {
+        ...listing,
+        limit: Math.min(pageItemsMax, limit - ids.length),
+        cursor,
+      },
+      results,
+    );
+    for (const { id } of page.items) ids.push(id);
+    cursor = page.cursor;
+    if (cursor === undefined) break;
+  }
+  return ids;
 }

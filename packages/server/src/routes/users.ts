@@ -1,24 +1,14 @@
 /** `/v1/indexes/{name}/users`: API keys for one index, as clients of the specification's interface manage them. */
 
-import type { FastifyReply } from "fastify";
-import { type Client, generateKey, SealdexError } from "sealdex/core";
+import { generateKey, SealdexError } from "sealdex/core";
 import { entryTexts } from "sealdex/wire";
 import type { Server } from "../http/http-server.js";
-import type { IssuedKeys } from "../access/issued-keys.js";
 import { checkDetails } from "../access/key-details.js";
 import type { KeyRecord } from "../access/key-record.js";
-import type { OpenIndexes } from "../indexes/open-indexes.js";
-import { type ReadLimits, sendJson } from "../http/results.js";
+import { sendJson } from "../http/results.js";
 import * as schemas from "../schemas/keys.js";
-import { keyTexts } from "./key-texts.js";
-import { issuedBy } from "./keys.js";
-
-interface Services {
-  readonly client: Client;
-  readonly indexes: OpenIndexes;
-  readonly issued: IssuedKeys | undefined;
-  readonly reading: (reply: FastifyReply) => ReadLimits;
-}
+import { issuedBy, keyTexts } from "./keys.js";
+import type { Services } from "./services.js";
 
 const path = "/v1/indexes/:name/users";
 

@@ -27,21 +27,14 @@ import {
 } from "sealdex/wire";
 import type { Server } from "../http/http-server.js";
 import { checkMayRead } from "../access/caller.js";
-import type { Limits } from "../http/limits.js";
-import type { OpenIndexes } from "../indexes/open-indexes.js";
 import { untilDisconnected, untilTooLong } from "../http/request-end.js";
-import { type ReadLimits, sendJson } from "../http/results.js";
+import { sendJson } from "../http/results.js";
 import * as schemas from "../schemas/schemas.js";
 import { queryBinary, upsertBinary } from "../schemas/binary.js";
 import * as listing from "../schemas/listing.js";
+import type { Services } from "./services.js";
 
 type UpsertBody = Parameters<typeof decodeAddress>[0] & Parameters<typeof decodeUpsertOptions>[0];
-
-interface Services {
-  readonly indexes: OpenIndexes;
-  readonly limits: Limits;
-  readonly reading: (reply: FastifyReply) => ReadLimits;
-}
 
 export function addVectorRoutes(app: Server, { indexes, limits, reading }: Services): void {
   const bodyLimit = limits.queryBytesMax;

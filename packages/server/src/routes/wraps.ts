@@ -2,10 +2,10 @@
 
 import { decodeAddress, decodeWrap, encodeWraps } from "sealdex/wire";
 import type { Server } from "../http/http-server.js";
-import type { OpenIndexes } from "../indexes/open-indexes.js";
 import { addWrap, listWraps, revokeWrap } from "../schemas/wraps.js";
+import type { Services } from "./services.js";
 
-export function addWrapRoutes(app: Server, indexes: OpenIndexes): void {
+export function addWrapRoutes(app: Server, { indexes }: Services): void {
   app.post("/v1/indexes/wraps/add", { schema: addWrap }, async (request) => {
     const { body } = request;
     request.subjectWrap = body.name;

@@ -45,6 +45,16 @@ export const describeIndex = post(
               { description: "For a trained index: lists scanned per recall, as measured by training." },
             ),
           ),
+          measured_recall: Type.Optional(
+            Type.Array(
+              Type.Object({
+                top_k: Type.Integer(),
+                queries: Type.Integer(),
+                points: Type.Array(Type.Object({ recall: Type.Number(), found: Type.Number() })),
+              }),
+              { description: "Recall of queries that the service was asked, per declared recall." },
+            ),
+          ),
           segments: Type.Integer({ description: "Number of segments; compaction merges them." }),
           stored_bytes: Type.Integer({ description: "Stored bytes of segments and model." }),
           reclaimable_bytes: Type.Integer({

@@ -123,6 +123,10 @@ export const deleteIndex = post("indexes", "Deletes an index and all its data.",
 export const trainIndex = post("indexes", "Clusters the items into inverted lists.", done, {
   ...address,
   n_lists: optional(Type.Integer()),
+  queries: optional(
+    queryBatch,
+    "Example queries, from which the service learns how much to scan for a recall.",
+  ),
   ...ignored("batch_size", "max_iters", "tolerance", "max_memory"),
 });
 

@@ -43,13 +43,13 @@ export const limitSettings: Readonly<Record<keyof Limits, LimitSetting>> = {
     "SEALDEX_BODY_BYTES_MAX",
     1024,
     "The longest body of `vectors/upsert` and `vectors/upsert_binary`",
-    "256 MiB, at most an eighth of the heap",
+    "256 MiB, at most a quarter of the heap",
   ),
   itemsMax: count("SEALDEX_ITEMS_MAX", "Items of an upsert, and ids of other requests"),
   queryBytesMax: bytes(
     "SEALDEX_QUERY_BYTES_MAX",
     1024,
-    "The longest body of the other requests under `vectors/`",
+    "The longest body of `indexes/train` and the other requests under `vectors/`",
   ),
   bodiesBytesMax: bytes(
     "SEALDEX_BODIES_BYTES_MAX",

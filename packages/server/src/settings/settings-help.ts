@@ -101,7 +101,7 @@ export const variables: readonly Variable[] = [
   variable(
     "SEALDEX_PROCESSES",
     "`1`",
-    "Number of processes on the port, about one per core. They share limits per minute, revocations and metrics; other limits apply to each process.",
+    "Number of processes on the port, about one per core. They share limits per minute and metrics; other limits apply to each process.",
   ),
   ...Object.entries(limitSettings).map(([limit, { name, meaning, byDefault }]) =>
     variable(name, byDefault ?? defaultText(defaultLimits[limit as keyof Limits]), meaning),

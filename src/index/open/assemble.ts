@@ -1,0 +1,104 @@
+/** Puts together the parts of an open index: the log of manifests, snapshots, caches, the writer and maintenance. */
+
+import { createSemaphore } from "../../async/semaphore.js";
+import { IndexCache } from "../../state/cache/index-cache.js";
+import type { Anchor } from "../../state/commit/anchor.js";
+import { AnchoredHistory, AnchorStore } from "../../state/commit/anchored-history.js";
+import { objectsDropped } from "../../state/commit/manifest.js";
+import { ManifestLog } from "../../state/commit/manifest-log.js";
+import { Namespaces } from "../../state/commit/namespaces.js";
+import { OpenObjects } from "../../query/snapshot/open-objects.js";
+import { withRoom } from "../../storage/with-room.js";
+import { createAnalyzer } from "../../text/analyzer.js";
+import { type ClientResources, type ClientStores, foldersOf } from "./client-resources.js";
+import { DroppedObjects } from "./dropped-objects.js";
+import { IndexAccess } from "./index-access.js";
+import type { OpenedRecord } from "./index-record.js";
+import { Maintenance } from "./maintenance.js";
+import { NamespaceScopes } from "./namespace-scopes.js";
+import { ObjectWriter } from "./object-writer.js";
+import type { OpenIndex } from "./open-index.js";
+import { RecordAccess } from "./record-access.js";
+import { RewritingLock } from "./rewriting-lock.js";
+
+export function openIndex(
+  indexName: string,
+  record: OpenedRecord,
+  stores: ClientStores,
+  resources: ClientResources,
+  anchor?: Anchor,
+): OpenIndex {
+  const { cache, clock, listings, maxStalenessMs, oblivious, samples } = resources;
+  const { configStore, anchorStore } = stores;
+  const { indexStore, configStore: manifestStore } = foldersOf(stores, indexName);
+  const makeRoom = () => resources.makeRoom(index);
+  const folders = {
+    indexStore: withRoom(indexStore, makeRoom),
+    configStore: withRoom(manifestStore, makeRoom),
+  };
+  const { indexId, keys, definition } = record;
+  const { config, model, text } = definition;
+  const words = text && { definition: text, analyzer: createAnalyzer(text.analyzer) };
+  const recordAccess = new RecordAccess(indexName, record, configStore);
+  const identity = {
+    indexName,
+    indexId,
+    keys,
+    renewKeys: (generation: number) => recordAccess.renew(generation),
+  };
+  const anchors = anchorStore && new AnchorStore(anchorStore, identity);
+  const history = anchors || anchor ? new AnchoredHistory(identity, anchors, anchor) : undefined;
+  const log = new ManifestLog(folders.configStore, identity, clock, history, (before, committed) => {
+    dropped.add(objectsDropped(before, committed));
+    maintenance.noteCommit(before, committed);
+  });
+  const maintenance = new Maintenance(clock, resources.runner, () => resources.jobsOf(index));
+  const indexCache = new IndexCache(cache);
+  const namespaces = new Namespaces(folders.configStore, identity);
+  const objects = new OpenObjects(
+    { indexId, keys, config, namespaces },
+    folders.indexStore,
+    indexCache,
+    oblivious,
+  );
+  const scopes = new NamespaceScopes({
+    log,
+    objects,
+    namespaces,
+    config,
+    cache: indexCache,
+    clock,
+    maxStalenessMs,
+    oblivious,
+  });
+  const readers = {
+    namesInUse: () => new Set([...scopes.namesInUse(), ...listings.namesShown()]),
+    haveCursor: () => listings.hasCursor(indexId),
+  };
+  const dropped = new DroppedObjects(folders.indexStore, readers, resources);
+  const index: OpenIndex = {
+    indexName,
+    indexId,
+    keys,
+    config,
+    ...(model !== undefined && { model }),
+    ...(words && { words }),
+    clock,
+    log,
+    access: new IndexAccess(recordAccess, log),
+    record: recordAccess,
+    store: folders.indexStore,
+    writer: new ObjectWriter(record, folders.indexStore, log, words),
+    dropped,
+    listings,
+    namespaces,
+    scopes,
+    ...scopes.whole,
+    namespace: undefined,
+    rewriting: new RewritingLock(),
+    maintenance,
+    samples: oblivious ? undefined : samples,
+    updating: createSemaphore(1),
+  };
+  return index;
+}
