@@ -21,7 +21,7 @@ beforeAll(async () => {
   ofCodes = await storedIndex({ ...options, indexConfig: { type: "ivf" } });
 });
 
-test.each(storedObjects)("what was stored is opened as it is: %s", async (object) => {
+test.each(storedObjects)("unchanged objects are opened: %s", async (object) => {
   await openStored(stored.parts, object);
   await openStored(ofCodes.parts, object);
 });

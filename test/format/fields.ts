@@ -1,6 +1,7 @@
 /**
- * The fields of what is stored: which values each may have, which file checks that, and how to change it. The lists in docs/internals/format.md,
- * the test of the checks and the damages of the fuzz follow from it.
+ * The stored fields: the values of each, the file that checks them, and a function that changes it.
+ * The lists in docs/internals/format.md, the test of the checks and the damages of the fuzz follow
+ * from them.
  */
 
 import { openManifest } from "../../src/state/commit/stored-manifest.js";
@@ -160,7 +161,7 @@ const watermarkFields = ["history", "uploads"].flatMap((name) => [
 const namespaceOf = (digits: number, erasures: number) =>
   `${"0".repeat(digits)}-${erasures}-${"0".repeat(32)}`;
 
-/** What a header has besides its kind. */
+/** The members of a header besides its kind. */
 function pinFields(generation: string, pin: string): Field[] {
   return [
     jsonField("manifest", generation, "1 to 2^31", [1, 2 ** 31], [...notNumbers, 0, 2 ** 31 + 1]),
@@ -851,7 +852,7 @@ export const fields: readonly Field[] = [
   ...receiptFields,
 ];
 
-/** Opens what is stored of this kind, as the library does. Throws unless it is well-formed. */
+/** Opens the stored objects of this kind like the library. Throws unless they are well-formed. */
 export async function openStored(parts: StoredParts, object: StoredObject): Promise<void> {
   const { keys, indexId, version } = parts.opened;
   if (object === "manifest") openManifest(keys, indexId, version, parts.sealManifest());
