@@ -1,4 +1,4 @@
-/** Filters mean what they mean in MongoDB: mingo is the oracle, and where it differs, the server's own rules are. */
+/** Filters have the meaning of MongoDB: mingo is the oracle, and where it differs, the rules of the server. */
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -120,13 +120,8 @@ describe("compared with mingo", () => {
     ],
     ["arrays within arrays are not entered by key", { a: [[1]] }, { "a.b": 1 }, false],
     ["nor at the end of a path", { a: { b: [[1]] } }, { "a.b": 1 }, false],
-    ["what a position holds is not opened", { a: [[1, 2]] }, { "a.0": 1 }, false],
-    [
-      "an empty array has no field to look for a position in",
-      { a: [] },
-      { "a.b.1": { $exists: true } },
-      false,
-    ],
+    ["an element at a position is not opened", { a: [[1, 2]] }, { "a.0": 1 }, false],
+    ["an empty array has no field with a position", { a: [] }, { "a.b.1": { $exists: true } }, false],
     ["a position past the end is not missing", { a: [] }, { "a.0": null }, false],
     ["a number is also a key of the elements", { a: [{ 0: "x" }] }, { "a.0": "x" }, true],
     ["only canonical numbers are positions", { a: [1] }, { "a.00": 1 }, false],
@@ -282,7 +277,7 @@ describe("paths", () => {
     [{ a: [{ b: [] }, { b: [] }] }, "a.b.x", [], [null]],
     [{ a: { 0: "k" } }, "a.0", ["k"], [null]],
     [{ "": { "": 1 } }, ".", [1], [null]],
-  ])("in %j, %s reaches what it does in the server", (metadata, path, reached, unreached) => {
+  ])("in %j, %s reaches the same as in the server", (metadata, path, reached, unreached) => {
     for (const value of reached) expect(compileFilter({ [path]: value }).matches(metadata)).toBe(true);
     for (const value of unreached) expect(compileFilter({ [path]: value }).matches(metadata)).toBe(false);
   });
@@ -343,7 +338,7 @@ describe("several conditions", () => {
     for (const filter of [...all, ...none]) {
       const { root } = compileFilter(filter);
       expect(matches(filter, { a: 1 }), JSON.stringify(filter)).toBe(all.includes(filter));
-      // What would delete everything is refused as such.
+      // A filter that would delete everything is refused as such.
       expect(matchesEverything(root), JSON.stringify(filter)).toBe(all.includes(filter));
     }
   });
@@ -368,7 +363,7 @@ describe("several conditions", () => {
     [{}, { a: { $contains: "x" } }, false],
     [{}, { a: { $not: { $contains: "x" } } }, true],
     [{ a: "x" }, { a: { $not: { $contains: "x" } } }, false],
-  ])("%j contains what %j says: %s", (metadata, filter, expected) => {
+  ])("%j contains %j: %s", (metadata, filter, expected) => {
     expect(matches(filter, metadata)).toBe(expected);
   });
 
@@ -387,8 +382,8 @@ function alternatives(n: number, part: unknown): unknown {
   return { $or: Array.from({ length: n }, () => part) };
 }
 
-describe("what is refused", () => {
-  test("the message names the place, and what was expected", () => {
+describe("refusals", () => {
+  test("the message names the place and the expected value", () => {
     expect(rejection({ $and: [{ a: 1 }, { year: { $size: 2 } }] })).toBe(
       "filter.$and[1].year.$size: unknown operator; " +
         "expected one of $eq, $ne, $gt, $gte, $lt, $lte, $in, $nin, $exists, $contains, $not",
@@ -520,7 +515,7 @@ describe("what is refused", () => {
   });
 });
 
-test("what the type refuses is refused at run time too", () => {
+test("values that the type refuses are refused at run time, too", () => {
   const wrong: Filter[] = [
     // @ts-expect-error: no such operator
     { title: { $regex: "x" } },

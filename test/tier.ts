@@ -14,7 +14,7 @@ declare module "vitest" {
   }
 }
 
-/** How often a slow suite repeats itself: what the environment variable says, else the count of the tier. */
+/** How often a slow suite repeats itself: the number of the environment variable, else that of the tier. */
 export function repeats(variable: string, counts: { readonly fast: number; readonly all: number }): number {
   const set = process.env[variable];
   return set === undefined ? counts[inject("tier")] : Number(set);

@@ -53,7 +53,7 @@ async function filled(store: BlobStore) {
   return client;
 }
 
-/** What the index is to everybody else. */
+/** The index as other clients see it. */
 async function stateOf(store: BlobStore) {
   const client = createClient({ indexLocation: store });
   try {

@@ -1,4 +1,4 @@
-/** What a call was given belongs to the caller again as soon as the call has returned its promise: everything is overwritten then. */
+/** Arguments belong to the caller again as soon as the call has returned its promise: each test overwrites them then. */
 
 import { afterAll, describe, expect, test } from "vitest";
 import {
@@ -32,7 +32,7 @@ async function filled(client: Client): Promise<VectorIndex> {
   return index;
 }
 
-/** A filter, and what makes it match another item. */
+/** A filter, and a change that makes it match another item. */
 function filterOf(tenant: string): { filter: Filter; overwrite: () => void } {
   const filter = { $and: [{ tenant: { $in: [tenant] } }] };
   return { filter, overwrite: () => filter.$and[0].tenant.$in.splice(0, 1, "two") };
@@ -108,7 +108,7 @@ describe.each(Object.keys(clients))("%s", (where) => {
   });
 
   test.each([{}, { skipUnchanged: true }, { within: {} }, { deleteFilter: { tenant: "old" } }])(
-    "upserts store what the items were when the call was made: %s",
+    "upserts store the items as they were when the call was made: %s",
     async (conditions) => {
       const index = await client.createIndex(address());
       const vector = new Float32Array(2);
@@ -207,7 +207,7 @@ describe.each(Object.keys(clients))("%s", (where) => {
     await expect(client.loadIndex(own(nextKey))).rejects.toMatchObject({ code: "not_found" });
   });
 
-  test("a store of LangChain adds and searches with what its calls were given", async () => {
+  test("a store of LangChain adds and searches with the original arguments", async () => {
     const args = { ...address(), client };
     const embeddings = new LexicalEmbeddings({ dimension: 16 });
     const store = new EncryptedVectorStore(embeddings, args);
@@ -256,7 +256,7 @@ describe.each(Object.keys(clients))("%s", (where) => {
     expect(await store.count()).toBe(1);
   });
 
-  test("a store of LangGraph puts and searches what its calls were given", async () => {
+  test("a store of LangGraph puts and searches with the original arguments", async () => {
     const store = new EncryptedStore({ ...address(), client } as never);
     const namespace = ["users", "1"];
     const value = { tenant: "one", list: [1] };

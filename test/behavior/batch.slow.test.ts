@@ -43,7 +43,7 @@ describe.each(["ivfflat", "ivf"] as const)("a batch of queries to a trained %s i
     [{ nProbes: 5, filters: { tenth: { $gte: 5 } }, topK: 40 }],
     [{ nProbes: 2, filters: { third: 7 } }],
     [{ topK: 0 }],
-  ])("%o gives each query what it gets by itself", async (options) => {
+  ])("%o gives each query the results of a single query", async (options) => {
     const include = ["distance", "metadata"] as const;
     const together = await index.query({ queryVectors: queries, ...options, include });
     expect(together.length).toBe(queries.length);
@@ -77,7 +77,7 @@ test("an untrained index answers a batch exactly, and gives back the kernel memo
   await client.close();
 });
 
-test("a greedy query that leaves the number of probes to the index finds what a scan of everything finds", async () => {
+test("a greedy query with automatic probes finds the same as a scan of everything", async () => {
   const client = createClient({ indexLocation: createMemoryStore(), automaticTraining: false });
   const index = await client.createIndex({ indexName: "greedy", indexKey: generateKey() });
   await index.upsert(rows.map((vector, i) => ({ id: `${i}`, vector })));
@@ -122,7 +122,7 @@ test("more than 16 warm queries of long blocks are searched together, fewer one 
     });
     return searchLists;
   };
-  // The first query makes the table of what is in memory.
+  // The first query makes the table of blocks in memory.
   await searchesAlone(1);
   await searchesAlone(40);
   expect(await searchesAlone(16)).toBe(16);

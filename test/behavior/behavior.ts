@@ -1,4 +1,4 @@
-/** What every index does, wherever it runs: the same suite for the embedded client and for HTTP. */
+/** The behavior of every index, wherever it runs: one suite for the embedded client and for HTTP. */
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -339,14 +339,14 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
         expect(await recall(filters, ({ metadata }) => metadata.region === region)).toBeGreaterThan(0.95);
       });
 
-      test("that matches nothing, or only what is gone, finds nothing", async () => {
+      test("that matches nothing, or only deleted items, finds nothing", async () => {
         const ask = (filters: Filter) => index.query({ queryVector: queries[0], topK: 5, filters });
         expect(await ask({ thousandth: "1" })).toEqual([]);
         expect(await ask({ nowhere: { $gt: 0 } })).toEqual([]);
         expect(await ask({ thousandth: { $lt: 0 } })).toMatchObject([{ id: "60" }]);
       });
 
-      test("does not change what a greedy query or one of all lists finds", async () => {
+      test("does not change the results of greedy queries and of queries of all lists", async () => {
         const filters = { thousandth: { $lt: 900 } };
         const asked = { queryVectors: queries, topK: 10, filters };
         const all = await index.query({ ...asked, nProbes: 40 });
@@ -465,7 +465,7 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
       });
     });
 
-    test.each(everyType)("a trained $type goes on to take upserts, deletes and trainings", async (type) => {
+    test.each(everyType)("a trained $type still takes upserts, deletes and trainings", async (type) => {
       const random = seededRandom(3);
       const vector = () => Array.from({ length: 6 }, () => random());
       const { index } = await newIndex(
@@ -522,7 +522,7 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
       expect(await index.describe()).toMatchObject({ dimension: 4, pqDim: 4 });
     });
 
-    test("describes what it is", async () => {
+    test("describes its configuration", async () => {
       const options = { indexName: `described ${made++}`, indexKey: generateKey() };
       const indexConfig = { type: "ivfpq", dimension: 12, pqDim: 4, pqBits: 6 } as const;
       const index = await service.client.createIndex({ ...options, indexConfig, metric: "cosine" });

@@ -1,4 +1,4 @@
-/** BM25 by definition, over all items at once: what an index of words is compared with. */
+/** BM25 by definition, over all items at once: the reference for an index of words. */
 
 export interface ScoredId {
   readonly id: string;

@@ -1,4 +1,4 @@
-/** What is held decrypted in memory is bounded, and an index larger than the bound works all the same. */
+/** Decrypted data in memory is bounded, and an index larger than the bound still works. */
 
 import { totalmem } from "node:os";
 import { describe, expect, test } from "vitest";
@@ -42,7 +42,7 @@ test("an index many times larger than the limit answers as with room for all", a
   expect(allocatedBytes()).toBeLessThanOrEqual(before);
 });
 
-test("the limit is a share of the machine's memory, or what the client says; describe tells what is in use", async () => {
+test("the limit is a share of the machine's memory or the client's option, and describe shows the memory in use", async () => {
   const store = createMemoryStore();
   const options = { indexName: "measured", indexKey: generateKey() };
   const client = createClient({ indexLocation: store });
@@ -138,7 +138,7 @@ describe("the block cache", () => {
     expect(rssBytes).toBeGreaterThan(2 ** 20);
   });
 
-  test("evicts the least recently used, never what is pinned", async () => {
+  test("evicts the least recently used entries, never pinned ones", async () => {
     const { cache, group, pin, freed } = newCache(3 * heldBytes);
     await pin(keys.slice(0, 3));
     group.unpin(keys.slice(1, 3));
@@ -153,7 +153,7 @@ describe("the block cache", () => {
     expect(freed.toSorted()).toEqual([0, 1, 2, 3, 4]);
   });
 
-  test("caches of several clients stay within the limit that they share: the largest evicts what it used least recently", async () => {
+  test("caches of several clients stay within a shared limit: the largest evicts its least recently used entries", async () => {
     const shared = { bytesMax: 5 * heldBytes, bytes: 0, caches: new Set<BlockCache>() };
     const one = newCache(100 * heldBytes, shared);
     const other = newCache(100 * heldBytes, shared);
@@ -164,7 +164,7 @@ describe("the block cache", () => {
     expect([one.freed, other.freed]).toEqual([[], []]);
     await other.pin(keys.slice(1, 2));
     expect([one.freed, other.freed]).toEqual([[0, 1], []]);
-    // What is pinned stays, however much it is; what is unpinned goes.
+    // Pinned entries stay, however large; unpinned ones go.
     await other.pin(keys.slice(2, 6));
     expect([one.freed, other.freed]).toEqual([[0, 1, 2, 3], []]);
     expect(other.cache.bytes).toBe(6 * heldBytes);
@@ -199,7 +199,7 @@ describe("the block cache", () => {
     expect(cache.bytes).toBe(0);
   });
 
-  test("what belongs to a closed group is evicted at once, or when it is no longer in use", async () => {
+  test("entries of a closed group are evicted at once, or when they are no longer in use", async () => {
     const { cache, index, group, pin, read, freed } = newCache(100 * heldBytes);
     const other = index.groupOf({});
     other.put("kept", { bytes });
@@ -209,7 +209,7 @@ describe("the block cache", () => {
     group.put(namedKey("table"), { bytes, free: () => freed.push(9) });
     group.close();
     expect(freed).toEqual([1, 9]);
-    // A reader that is still at work gets what it asks for; nothing of it stays.
+    // A running reader gets its entries; none of them stays.
     expect((await pin([keys[0], keys[1]])).map(({ i }) => i)).toEqual([0, 1]);
     expect(read).toEqual([0, 1, 1]);
     group.unpin([keys[0], keys[1]]);

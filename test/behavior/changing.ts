@@ -1,4 +1,4 @@
-/** Updates of metadata and upserts that depend on what is stored, wherever an index runs. */
+/** Updates of metadata and upserts that depend on stored items, wherever an index runs. */
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -130,7 +130,7 @@ export function changingBehaviour(name: string, open: () => Promise<Service>): v
         [{ updateAll: false }, { unset: ["a"] }, /^updateAll/],
         [{ ids: [1] }, { unset: ["a"] }, /^ids\[0\]/],
         [{ filter: { year: { $near: 1 } } }, { unset: ["a"] }, /\$near/],
-        // Together with what is there already it is too much.
+        // It is too long together with the stored metadata.
         [ids, { metadata: { text: "x".repeat(65_500) } }, /65536 bytes/],
       ] as const) {
         const attempt = index.update(selection as never, change as never);
@@ -143,7 +143,7 @@ export function changingBehaviour(name: string, open: () => Promise<Service>): v
     });
 
     test.each(types)(
-      "an update keeps what a trained index of type $type knows of vectors",
+      "an update keeps the vectors or codes of a trained index of type $type",
       async (config) => {
         const items = Array.from({ length: 600 }, (_, i) => ({
           id: `${i}`,
@@ -212,7 +212,7 @@ export function changingBehaviour(name: string, open: () => Promise<Service>): v
       expect(await (await newIndex()).upsert([], { deleteFilter })).toMatchObject({ stored: 0, deleted: 0 });
     });
 
-    test("what is stored already is left out, and counted", async () => {
+    test("an upsert skips and counts items that are stored already", async () => {
       const index = await newIndex(three);
       const options = { skipUnchanged: true };
       expect(await index.upsert(three, options)).toEqual({ stored: 0, unchanged: 3, deleted: 0 });
@@ -233,7 +233,7 @@ export function changingBehaviour(name: string, open: () => Promise<Service>): v
       });
       await index.delete({ ids: ["d"] });
       expect(await index.upsert(changes.slice(3), options)).toMatchObject({ stored: 1 });
-      // With a filter: what is unchanged is not deleted by it.
+      // A delete filter does not delete unchanged items.
       expect(
         await index.upsert(changes.slice(1), { ...options, deleteFilter: { year: { $gte: 2020 } } }),
       ).toEqual({
@@ -253,7 +253,7 @@ export function changingBehaviour(name: string, open: () => Promise<Service>): v
       });
     });
 
-    test("writers at the same time: no update brings back what others replaced or deleted", async () => {
+    test("concurrent updates never bring back items that others replaced or deleted", async () => {
       const ids = Array.from({ length: 12 }, (_, i) => `${i}`);
       const item = (id: string, round: number) => ({
         id,

@@ -1,4 +1,4 @@
-/** Closing a client: it waits for what runs, refuses what comes later, and holds nothing open. */
+/** Closing a client: it waits for running calls, refuses later ones, and holds nothing open. */
 
 import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -145,7 +145,7 @@ test("await using closes a client and a store", async () => {
   await expect(store.addTexts(["b"])).rejects.toMatchObject({ code: "invalid_request" });
 });
 
-test("a call ends with what it began in vain, on a state that another process has changed", async () => {
+test("a call that began in vain, on a state that another process has changed, ends with its work", async () => {
   const store = createMemoryStore();
   const writer = createClient({ indexLocation: store, automaticTraining: false });
   const written = await writer.createIndex(options);
@@ -155,7 +155,7 @@ test("a call ends with what it began in vain, on a state that another process ha
       vector: [from + i, i % 7],
       metadata: { even: i % 2 },
     }));
-  // So many that a segment is not read as a whole when it is opened.
+  // Enough that a segment is not read as a whole when it is opened.
   await written.upsert(items(0, 14_000));
   await written.train({ nLists: 8 });
   let go = () => {};

@@ -96,7 +96,7 @@ describe.each(types)("a trained index of type %s", (_, indexConfig, recallMin) =
     await client.close();
   });
 
-  test("goes on to take upserts, deletes and filters, and opens again as it was", async () => {
+  test("still takes upserts, deletes and filters, and opens again unchanged", async () => {
     const { client, index, options } = await open(indexConfig);
     await index.upsert(items(0, 1000));
     await index.train({ nLists: 12 });
@@ -204,7 +204,7 @@ test("ivf stores at most d / 8 + 40 bytes a vector beside ids and metadata", asy
   };
   const untrained = await sizes();
   await index.train({ nLists: 20 });
-  // What was replaced stays for a while.
+  // Replaced objects stay for a while.
   const trained = (await sizes()) - untrained;
   // A fingerprint, an entry of the id table, a record, no contents, and the id with its fingerprint in the order of ids.
   const identityOf = (id: string) => 16 + 20 + (4 + 2 + id.length + 2) + 4 + (4 + 16 + id.length);

@@ -113,7 +113,7 @@ test("is there over HTTP", async () => {
   await service.close();
 });
 
-test("rows without lists are cut into segments of so many that few are in memory", async () => {
+test("rows without lists are cut into segments, so few of them are in memory", async () => {
   const store = createMemoryStore();
   const created: string[] = [];
   const create: typeof store.create = (key, bytes) => {

@@ -36,7 +36,7 @@ function items(count: number, from = 0) {
 /** Everything that can be asked of it. */
 async function contentsOf(index: VectorIndex) {
   const ids = await index.listIds();
-  // What a client's own changes replaced is not copied.
+  // Objects that a client's own changes replaced are not copied.
   const { memory: _, reclaimableBytes: __, ...definition } = await index.describe();
   return {
     items: await index.get(ids),
@@ -115,7 +115,7 @@ test("codes that were stored during a training are copied with the older model t
   expect(await copied.count()).toBe(320);
 });
 
-test("another name makes another copy, in the same place too, and what becomes of one leaves the other alone", async () => {
+test("another name makes another copy, in the same place too, and changes of one do not affect the other", async () => {
   const store = createMemoryStore();
   const index = await makeIndex(store);
   const place = { indexLocation: store };
@@ -164,7 +164,7 @@ test("nothing is overwritten, and a complete copy may be asked for again", async
   expect(await contentsOf(await createClient(to).loadIndex(options))).toEqual(await contentsOf(index));
 });
 
-test("who has not the key, or names what is not there, copies nothing", async () => {
+test("copying without the key, or of a missing index, copies nothing", async () => {
   const store = createMemoryStore();
   await makeIndex(store);
   const other = createMemoryStore();
@@ -239,7 +239,7 @@ test("interrupted before or after any operation, it is no index yet or the whole
         },
       };
       await copyIndex({ from, to: { indexLocation: counting }, ...options });
-      // Of what was there, only the mark, the manifest and the record are tried again.
+      // Of the stored objects, only the mark, the manifest and the record are tried again.
       expect(copied).toBeLessThanOrEqual((await target.list("index/")).length - written + 3);
       expect(await contentsOf(await client.loadIndex(options))).toEqual(expected);
     }
@@ -312,7 +312,7 @@ test("damage anywhere in the source or on the way is found, and makes no index",
   expect(await lying.list("names/")).toEqual([]);
 });
 
-test("while others write, compact and delete what it copies, the copy is one consistent state", async () => {
+test("a copy is one consistent state while others write, compact and delete", async () => {
   const store = createMemoryStore();
   const writer = await createClient({ indexLocation: store }).createIndex(options);
   const stamp = (round: number) => items(10).map((item) => ({ ...item, metadata: { round } }));
@@ -329,7 +329,7 @@ test("while others write, compact and delete what it copies, the copy is one con
   for (let copy = 0; copy < 10; copy++) {
     const target = createMemoryStore();
     let reads = 0;
-    // Before the first reads everything that can be replaced is, and what was is deleted without any grace.
+    // Before the first reads, all objects are replaced if possible, and the old ones deleted without any grace.
     const read: BlobStore["read"] = async (key, range) => {
       if (key.includes("/segment/") && reads++ < 2) {
         const before = await store.list("index/");

@@ -1,4 +1,4 @@
-/** What an index cannot be created with. */
+/** Configurations that createIndex refuses. */
 
 import { expect, test } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";

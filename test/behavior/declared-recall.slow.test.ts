@@ -23,7 +23,7 @@ const types: readonly IndexType[] = ["ivfflat", "ivf", "ivfpq"];
 const slack = 0.01;
 /** By how much more it may be below because a later training measures with rows that a random key chooses, of small indexes some hundred. */
 const chance = 0.01;
-/** The most that it may be above for ten neighbours, without a filter, if queries are like rows. */
+/** The most that it may be above for ten neighbors, without a filter, if queries are like rows. */
 const excess = 0.03;
 const [measuredFilters] = cases({ fast: [/^(all|25 % bound) /], all: [/^(all|25|5) /] });
 
@@ -89,7 +89,7 @@ async function measured(
 describe.each(names)("of %s vectors", (name) => {
   const set = loadSet(name, n, queryCount);
 
-  test("a query finds the share of neighbours that it declares, with and without a filter", async () => {
+  test("a query finds the share of neighbors that it declares, with and without a filter", async () => {
     const filters = filtersOf(set).filter(({ name: filter }) => measuredFilters.test(filter));
     const index = await newIndex(set);
     const metadata = (row: number) =>
@@ -136,7 +136,7 @@ describe.each(types.filter((type) => type !== "ivfflat"))(
   "an index of %s that has grown fourfold",
   (type) => {
     test.each(regrown)(
-      "finds what it declares once it is trained again, of what a scan of all codes finds of %s vectors",
+      "reaches its declared recall after retraining, relative to a scan of all codes of %s vectors",
       async (name) => {
         const set = loadSet(name, Math.min(n, 16_000), queryCount);
         const rows = set.rows.slice(0, 16_000);
@@ -173,7 +173,7 @@ test.each<[IndexType, number]>([
   ["ivfpq", 1],
   ["ivfpq", 2],
 ])(
-  "an index of %s that was trained %i times finds what it declares of what a scan of all codes finds",
+  "an index of %s that was trained %i times reaches its declared recall, relative to a scan of all codes",
   async (type, trainings) => {
     const d = 32;
     const rows = rowsOf(uniform(12_600, d, 9), d);
@@ -214,7 +214,7 @@ const repeated: readonly [string, (distinct: Rows, random: () => number) => Floa
 ];
 
 describe.each(repeated)("an index of rows %s", (_, rowsFrom) => {
-  test.each(types)("finds what it declares, as %s", async (type) => {
+  test.each(types)("reaches its declared recall, as %s", async (type) => {
     const d = 32;
     const vectors = rowsOf(uniform(4500, d, 12), d);
     const queries = vectors.splice(4200);
@@ -239,7 +239,7 @@ describe.each(repeated)("an index of rows %s", (_, rowsFrom) => {
   });
 });
 
-test("a query that asks for more neighbours than there are near one another finds what it declares", async () => {
+test("a query for more neighbors than there are near one another reaches its declared recall", async () => {
   const [d, size, count] = [256, 50, 120];
   const random = seededRandom(11);
   const draw = () => Float32Array.from({ length: d }, () => gaussian(random));
@@ -268,7 +268,7 @@ test.each(["euclidean", "cosine"] as const)(
     await add(index, Array.from({ length: 6000 }, vector));
     await index.train();
     const queryVectors = Array.from({ length: 300 }, vector);
-    // Exact scores, since float32 has few bits left for what tells these rows apart.
+    // Exact scores, since float32 has few bits left to distinguish these rows.
     const exact = await index.query({ queryVectors, topK: 10, recall: "exact" });
     for (const recall of [0.8, 0.95]) {
       const found = await index.query({ queryVectors, topK: 10, recall });
@@ -284,7 +284,7 @@ test.each(["euclidean", "cosine"] as const)(
 test("zero vectors under cosine, which are near to nothing, widen no limits", async () => {
   const d = 24;
   const vectors = rowsOf(uniform(6000, d, 5), d);
-  /** Lists for 0.8 of 100 neighbours. */
+  /** Lists for 0.8 of 100 neighbors. */
   const listsFor = async (zeros: number) => {
     const index = await newIndex({ metric: "cosine" });
     await add(index, [...vectors, ...Array.from({ length: zeros }, () => new Float32Array(d))]);
@@ -339,18 +339,23 @@ describe("of an index that changed since it was trained", () => {
   const set = loadSet("skewed", 8000, queryCount);
   const truth = truthOf(set);
 
-  test.each([2, 3.9])("a query finds what it declares after the index has grown %d times", async (growth) => {
-    const index = await newIndex(set);
-    const trained = Math.floor(set.rows.length / growth);
-    await add(index, set.rows.slice(0, trained));
-    await index.train({ nLists: 60 });
-    await add(index, set.rows.slice(trained), trained);
-    for (const recall of declared) {
-      expect(await measured(index, set, truth, { recall, topK: 10 })).toBeGreaterThanOrEqual(recall - slack);
-    }
-  });
+  test.each([2, 3.9])(
+    "a query reaches its declared recall after the index has grown %d times",
+    async (growth) => {
+      const index = await newIndex(set);
+      const trained = Math.floor(set.rows.length / growth);
+      await add(index, set.rows.slice(0, trained));
+      await index.train({ nLists: 60 });
+      await add(index, set.rows.slice(trained), trained);
+      for (const recall of declared) {
+        expect(await measured(index, set, truth, { recall, topK: 10 })).toBeGreaterThanOrEqual(
+          recall - slack,
+        );
+      }
+    },
+  );
 
-  test("a query finds what it declares among rows unlike those that training knew", async () => {
+  test("a query reaches its declared recall among rows unlike those of training", async () => {
     const index = await newIndex(set);
     // Clusters of which training saw none.
     const known = (row: number) => set.rows[row][0] < 1;
@@ -366,19 +371,22 @@ describe("of an index that changed since it was trained", () => {
     }
   });
 
-  test.each([100, 1000])("a query for %d finds what it declares after most items are gone", async (topK) => {
-    const index = await newIndex(set);
-    await add(index, set.rows, 0, (row) => ({ gone: row % 10 > 1 }));
-    await index.train({ nLists: 120 });
-    await index.delete({ filter: { gone: true } });
-    const left = truthOf(set, (row) => row % 10 <= 1);
-    for (const recall of declared) {
-      expect(await measured(index, set, left, { recall, topK })).toBeGreaterThanOrEqual(recall - slack);
-    }
-  });
+  test.each([100, 1000])(
+    "a query for %d reaches its declared recall after most items are deleted",
+    async (topK) => {
+      const index = await newIndex(set);
+      await add(index, set.rows, 0, (row) => ({ gone: row % 10 > 1 }));
+      await index.train({ nLists: 120 });
+      await index.delete({ filter: { gone: true } });
+      const left = truthOf(set, (row) => row % 10 <= 1);
+      for (const recall of declared) {
+        expect(await measured(index, set, left, { recall, topK })).toBeGreaterThanOrEqual(recall - slack);
+      }
+    },
+  );
 });
 
-test("describe has what training measured: for more recall, or more neighbours, more lists", async () => {
+test("describe shows the measurements of training: more lists for more recall or more neighbors", async () => {
   const set = loadSet("clustered", 4000, 1);
   const index = await newIndex(set);
   await add(index, set.rows);

@@ -16,7 +16,7 @@ function newWorld() {
   const open = (own = clock) => new EmbeddedClient({ indexLocation: store, automaticTraining: false }, own);
   const options = { indexName: "expiring", indexKey: generateKey() };
   const create = (more: object = {}) => open().createIndex({ ...options, textIndex, ...more });
-  /** So many milliseconds after the clock's beginning. */
+  /** Milliseconds after the clock's beginning. */
   const at = (ms: number) => 1_800_000_000_000 + ms;
   return { clock, open, options, create, at };
 }
@@ -168,7 +168,7 @@ describe("an item that expires", () => {
 });
 
 test.each(Array.from({ length: repeats("SEALDEX_EXPIRY_HISTORIES", { fast: 2, all: 12 }) }, (_, i) => i))(
-  "whatever is stored, deleted, merged and read, what has expired is not there: seed %i",
+  "expired items are absent after any stores, deletions, merges and reads: seed %i",
   async (seed) => {
     const random = seededRandom(seed);
     const below = (n: number) => Math.floor(random() * n);

@@ -32,7 +32,7 @@ const shapes: Record<string, Shape> = {
   "in any direction, euclidean": { metric: "euclidean", n: 4000, d: 64, clusters: 20, far: anywhere },
 };
 
-/** Recall per number of neighbours of automatic probing, relative to what a scan of everything finds. */
+/** Recall of automatic probing per number of neighbors, relative to a scan of everything. */
 async function recallOf(type: IndexType, { metric, n, d, clusters, far }: Shape) {
   const random = seededRandom(4);
   const all = rowsOf(clustered(n + queryCount, d, clusters, 6), d);
@@ -69,7 +69,7 @@ test.each(Object.entries(shapes))(
 );
 
 test.each(["ivf", "ivfpq"] as const)(
-  "queries far from all rows find in codes of %s what a scan of all codes finds",
+  "queries far from all rows find the same in codes of %s as a scan of all codes",
   async (type) => {
     for (const recall of Object.values(await recallOf(type, shapes.opposite)))
       expect(recall).toBeGreaterThanOrEqual(0.95);

@@ -114,7 +114,7 @@ describe.each([
         });
         expect(found).toBeGreaterThanOrEqual(0.95 * topK * data.queries.length);
         const { searchLists = 0, searchOutlying = 0, scanFlat = 0 } = calls;
-        // Few matches per list, and many neighbours: some queries go on until there are enough.
+        // Few matches per list, and many neighbors: some queries continue until there are enough.
         if (topK === 100) continue;
         expect(searchLists + searchOutlying).toBe(data.queries.length);
         expect(scanFlat).toBe(0);
@@ -171,7 +171,7 @@ describe.each([
   });
 });
 
-test("a filter that accepts everything finds what no filter does, and one that accepts nothing finds nothing", async () => {
+test("a filter that accepts everything finds the same as no filter, and one that accepts nothing finds nothing", async () => {
   const { index } = await trained(few);
   await warmUp(index, few);
   let found = 0;
@@ -189,7 +189,7 @@ test("a filter that accepts everything finds what no filter does, and one that a
 test.each([
   ["many components", many],
   ["few components", few],
-])("what is replaced, deleted or added between two uses of a filter counts at once: %s", async (_, data) => {
+])("items replaced, deleted or added between two uses of a filter count at once: %s", async (_, data) => {
   const { store, index } = await trained(data);
   await warmUp(index, data);
   const other = await open(store).loadIndex(access);

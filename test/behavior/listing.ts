@@ -30,7 +30,7 @@ export function listingBehaviour(name: string, open: () => Promise<Service>): vo
       return service.client.createIndex({ indexName: `listing ${made++}`, indexKey: generateKey() });
     }
 
-    test("counts and lists what matches, in the order of ids, after replacements and deletions", async () => {
+    test("counts and lists matching items in the order of ids, after replacements and deletions", async () => {
       const index = await newIndex();
       const random = seededRandom(7);
       const live = new Map<string, Item>();
@@ -93,7 +93,7 @@ export function listingBehaviour(name: string, open: () => Promise<Service>): vo
       for await (const next of looping) seen.push(next);
       expect(listed.map(({ id }) => id)).toEqual(ids);
       expect(seen).toEqual(ids.map((id) => ({ id, metadata: { state: "old" } })));
-      // A listing that begins now shows what is there now.
+      // A listing that begins now shows the present items.
       expect(await index.count({ filter })).toBe(15 + 3 - 2);
     });
 
@@ -141,7 +141,7 @@ export function listingBehaviour(name: string, open: () => Promise<Service>): vo
       expect(second.cursor).toBeUndefined();
     });
 
-    test("what is no cursor, and what contradicts one, is refused", async () => {
+    test("refuses invalid cursors, and options that contradict one", async () => {
       const index = await newIndex();
       await index.upsert(["a", "b", "c"].map((id) => ({ id, vector: [1] })));
       const { cursor = "" } = await index.listItems({ limit: 1 });

@@ -53,7 +53,7 @@ describe.each(Object.keys(clients))("%s", (where) => {
     },
   );
 
-  test("what JSON gives back as it is, is stored as it is", async () => {
+  test("values that JSON preserves are stored unchanged", async () => {
     const metadata = {
       text: "a\u2028\ud83d\ude00",
       list: [1, "a", null, [true]],

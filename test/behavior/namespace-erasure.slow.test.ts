@@ -1,4 +1,4 @@
-/** What is left of an erased namespace, and what erasing costs. */
+/** The remains of an erased namespace, and the cost of erasing. */
 
 import { describe, expect, test } from "vitest";
 import { type BlobStore, createClient, generateKey, SealdexError } from "../../src/core.js";
@@ -17,7 +17,7 @@ function open(store: BlobStore) {
   return createClient({ indexLocation: store, automaticTraining: false });
 }
 
-/** A storage that never forgets: all that was ever stored, and what is there now. */
+/** A storage that never forgets: every object that was ever stored, and the present ones. */
 function hoardingStore() {
   const store = createMemoryStore();
   const hoard = new Map<string, Uint8Array>();
@@ -106,7 +106,7 @@ describe("of an erased namespace", () => {
     },
   );
 
-  test("nothing is read of what was retained or is still open, at once", async () => {
+  test("retained objects and open snapshots are unreadable at once", async () => {
     const { store } = hoardingStore();
     const indexKey = generateKey();
     const index = await open(store).createIndex({ indexName, indexKey, textIndex: true });
@@ -245,7 +245,7 @@ describe("an erasure that is interrupted", () => {
         const left = await index.count({ namespace });
         expect([0, 3]).toContain(left);
         if (outcome === "done") expect([left, await secrets()]).toEqual([0, 1]);
-        // Repeated by the same call, or by garbage collection if it was committed, also after somebody has written.
+        // Repeated by the same call, or by garbage collection if it was committed, also after another client has written.
         const fresh = await open(store).loadIndex({ indexName, indexKey });
         const written = call % 3 === 2 && left === 0 ? 1 : 0;
         if (written === 1) await fresh.upsert(itemsOf("new", 1, 0), { namespace });

@@ -62,7 +62,7 @@ function three(name: string): string[] {
 }
 
 describe("items in namespaces", () => {
-  test("of equal ids are different items, in what is read, searched, counted and listed", async () => {
+  test("of equal ids are different items when read, searched, counted and listed", async () => {
     const { index } = await newIndex();
     for (const name of ["ann", "bob"]) await index.upsert(itemsOf(name, 3), { namespace: name });
     await index.upsert(itemsOf("", 3));
@@ -186,7 +186,7 @@ describe("an erased namespace", () => {
     const found = readIndex(retained, retained, indexName, indexKey);
     expect([...found.items.keys()].filter((key) => key.startsWith("ann/"))).toEqual([]);
     expect(found.items.size).toBe(140);
-    // Each older version, as a store may show it: of the namespace it names segments that nobody can read.
+    // Each older version, as a store may show it: of the namespace it names segments that no client can read.
     const manifests = [...retained.keys()].filter((name) => name.includes("/manifest/")).sort();
     const refused = manifests.map((_, i) => {
       const older = new Map(retained);
@@ -246,7 +246,7 @@ describe("an erased namespace", () => {
     const other = await open(store).loadIndex({ indexName, indexKey });
     await other.upsert(itemsOf("ann", 2), { namespace: "ann" });
     await index.erase("ann");
-    // It commits to what it knows, loses the race, and draws a new secret.
+    // It commits on the state it knows, loses the race, and draws a new secret.
     await other.upsert(itemsOf("ann", 3).slice(2), { namespace: "ann" });
     expect(await contentsOf(index, "ann")).toEqual(["ann:ann 2"]);
     expect((await store.list("")).filter((name) => name.includes("/namespace/"))).toHaveLength(1);
@@ -293,7 +293,7 @@ describe("in concurrence", () => {
     };
     const erase = async () => {
       while (done < writers.length) {
-        // What was acknowledged before the erasure began is gone for everybody after it.
+        // Items that were acknowledged before the erasure began are gone for every client after it.
         const before = [...stamps];
         await eraser.erase("shared");
         const left = new Set(await writers[0].listIds({ namespace: "shared" }));

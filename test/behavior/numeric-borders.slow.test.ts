@@ -1,6 +1,6 @@
 /**
- * The borders of float32: what an index accepts it answers for, in every type and under every metric; what it cannot compute
- * with it refuses.
+ * The borders of float32: an index of any type and metric returns correct results for every vector
+ * that it accepts, and refuses the others.
  */
 
 import { describe, expect, test } from "vitest";
@@ -118,7 +118,7 @@ const hugeShapes: [string, (d: number) => Float32Array[]][] = [1e18, 1e25, 3e37]
       )(noise(5)),
     ),
 ]);
-/** Just within what euclidean metrics accept, in all directions. */
+/** Just within the limits of euclidean metrics, in all directions. */
 const limitShapes: [string, (d: number) => Float32Array[]][] = [
   [
     "norms of almost 1e15",
@@ -142,7 +142,7 @@ async function fill(index: VectorIndex, vectors: readonly Float32Array[]): Promi
   await index.upsert(vectors.map((vector, i) => ({ id: `${i}`, vector })));
 }
 
-/** What is asked: a stored vector, another of the same kind, the first component of one, zero. */
+/** Query vectors: a stored one, another of the same kind, the first component of one, zero. */
 function queriesOf(vectors: readonly Float32Array[]): Float32Array[] {
   const last = vectors[vectors.length - 1];
   return [
@@ -172,7 +172,7 @@ function expectExact(
   });
 }
 
-/** What must hold of estimates, too. */
+/** Holds for estimates, too. */
 function expectSound(found: Match[], most: number): void {
   expect(found.length).toBeLessThanOrEqual(most);
   expect(new Set(found.map(({ id }) => id)).size).toBe(found.length);

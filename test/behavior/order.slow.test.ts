@@ -91,7 +91,7 @@ const orders: OrderBy[] = [
 const filters: Filter[] = [{}, { year: { $gte: 2002 } }, { mixed: "a" }, { year: 1 }];
 
 test.each(Array.from({ length: repeats("SEALDEX_ORDER_HISTORIES", { fast: 3, all: 12 }) }, (_, i) => i))(
-  "pages are what a sort of all items gives, whatever was replaced and deleted: seed %i",
+  "pages equal a sort of all items after any replacements and deletions: seed %i",
   async (seed) => {
     const random = seededRandom(seed);
     const index = await newIndex();
@@ -155,7 +155,7 @@ describe("a list of items with orderBy", () => {
     expect(item).toEqual({ id: "a", contents: "text", vector: Float32Array.of(1) });
   });
 
-  test("goes on in the state of its first page, whatever is written meanwhile", async () => {
+  test("continues in the state of its first page, despite concurrent writes", async () => {
     const index = await newIndex();
     await index.upsert([1, 2, 3, 4].map((year) => ({ id: `${year}`, vector: [1], metadata: { year } })));
     const orderBy = { year: "asc" } as const;

@@ -29,7 +29,7 @@ afterEach(() => rm(path, { recursive: true }));
 const inMemory = (indexKey = options.indexKey) =>
   createClient({ indexLocation: { location: "memory" } }).createIndex({ ...options, indexKey });
 
-test("values of another realm are what they are", async () => {
+test("values of another realm are accepted", async () => {
   const index = await inMemory(other("new Uint8Array(32).fill(7)"));
   await index.upsert([
     { id: "a", vector: other("new Float32Array([1, 2])"), metadata: other("({ a: [1, { b: null }] })") },
@@ -42,7 +42,7 @@ test("values of another realm are what they are", async () => {
   await expect(dated).rejects.toThrow("got a Date (give its toISOString(), or a number)");
 });
 
-test("and what only looks like one is none", async () => {
+test("objects that only resemble such a value are refused", async () => {
   const index = await inMemory();
   const tag = { [Symbol.toStringTag]: "Float32Array", length: 2, 0: 1, 1: 2 };
   await expect(index.upsert([{ id: "a", vector: tag as never }])).rejects.toThrow(

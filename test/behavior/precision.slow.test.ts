@@ -88,7 +88,7 @@ describe.each(precisions)("an index of %s", (precision) => {
       await client.close();
     });
 
-    test("finds nearly what float32 finds with the probes that training chose", async () => {
+    test("finds nearly the same as float32 with the probes that training chose", async () => {
       const [rounded, full] = [await open(precision, metric), await open("float32", metric)];
       let hits = 0;
       for (const { index } of [rounded, full]) {

@@ -9,9 +9,9 @@ const names = [
   ...(inject("tier") === "all" ? setsOnDisk() : []),
 ];
 const n = repeats("SEALDEX_RECALL_ROWS", { fast: 8_000, all: 24_000 });
-/** Queries for one and ten neighbours: a recall at k = 1 over fewer than some hundred is mostly chance. */
+/** Queries for one and ten neighbors: a recall at k = 1 over fewer than some hundred is mostly chance. */
 const queryCount = repeats("SEALDEX_RECALL_QUERIES", { fast: 150, all: 600 });
-/** Those of them that ask for more neighbours, too. */
+/** Those of them that ask for more neighbors, too. */
 const deepQueryCount = Math.ceil(queryCount / 6);
 
 describe.each(names)("automatic probing of an index of %s vectors", (name) => {
@@ -36,7 +36,7 @@ describe.each(names)("automatic probing of an index of %s vectors", (name) => {
 
   afterAll(() => client.close());
 
-  test("finds 95 % of 1, 10, 100 and 1,000 neighbours, whatever share of the rows a filter accepts", async () => {
+  test("finds 95 % of 1, 10, 100 and 1,000 neighbors, whatever share of the rows a filter accepts", async () => {
     const counts = [1, 10, 100, 1000];
     const cells = filters.flatMap(({ name: filter }) =>
       counts.map((k) => ({ filter, k, found: 0, wanted: 0 })),
@@ -58,7 +58,7 @@ describe.each(names)("automatic probing of an index of %s vectors", (name) => {
             ...(i > 0 && { filters: { [`f${i}`]: true } }),
           });
           expect(matches.length).toBe(wanted.length);
-          // Rows as near as the farthest neighbour are as good as that.
+          // Rows as near as the farthest neighbor are as good as that.
           const farthest = squares[wanted[wanted.length - 1]] * (1 + 1e-6) + 1e-9;
           cell.found += matches.filter(({ id }) => squares[Number(id)] <= farthest).length;
           cell.wanted += wanted.length;

@@ -25,7 +25,7 @@ const all = rowsOf(uniform(n + 300, d, 8), d);
 const vectors = all.slice(0, n);
 const queries = all.slice(n);
 const items = vectors.map((vector, i): Item => ({ id: `${i}`, vector }));
-/** In so many lists, training finds that second ones pay; under cosine, which has a dimension less, in fewer. */
+/** With these numbers of lists, training finds that second ones pay: fewer under cosine, which has a dimension less. */
 const nLists = 300;
 const nListsOfCosine = 200;
 
@@ -37,7 +37,7 @@ afterEach(async () => {
 
 type Shape = Partial<Pick<IndexConfig, "metric" | "precision">>;
 
-/** An index over internals that say what is in memory. */
+/** An index over internals that show which blocks are in memory. */
 function inside(store: BlobStore = createMemoryStore(), shape: Shape = {}) {
   const record = fixedRecord();
   const config = { ...record.definition.config, ...shape };
@@ -81,7 +81,7 @@ const asMap = (stored: readonly Item[]): Vectors =>
   new Map(stored.map(({ id, vector }) => [id, vector as Float32Array]));
 const stored = asMap(items);
 
-/** What the queries should find among `stored`, by metric and number. */
+/** The expected results of the queries among `stored`, by metric and number. */
 const nearestOfStored = new Map<string, Set<string>[]>();
 
 function wantedOf(among: Vectors, metric: Metric, k: number): Set<string>[] {
@@ -117,7 +117,7 @@ async function recallOf(
 }
 
 describe.each(["euclidean", "squared_euclidean", "cosine"] as const)("under %s", (metric) => {
-  test("a declared recall holds, for few neighbours and many", async () => {
+  test("a declared recall holds for few and many neighbors", async () => {
     const { index } = await trained({ metric });
     for (const topK of [1, 10, 100]) {
       expect(await recallOf(index, metric, stored, { topK })).toBeGreaterThan(0.93);
@@ -156,7 +156,7 @@ test("every history of writes leaves each item once, at its newest vector, and r
         if (kind === "compact") await index.compact();
         else if (kind === "train") await index.train({ nLists });
         else if (kind === "delete") {
-          // What queries would find, so that a shadowed row would be seen.
+          // Near the queries, so that a shadowed row would be found.
           const ids = nearestIds(live, "euclidean", queries[seed % queries.length], 20);
           await index.delete({ ids });
           for (const id of ids) live.delete(id);
@@ -269,7 +269,7 @@ test("vectors that are not in memory are read in the background, and until then 
   } while (isOpen() === 0);
 });
 
-test("nothing stays in memory of what is read in the background while the index is closed", async () => {
+test("blocks that are read in the background while the index is closed leave the memory", async () => {
   const store = createMemoryStore();
   const writer = await filled(store);
   await writer.close();

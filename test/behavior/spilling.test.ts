@@ -9,7 +9,7 @@ import { stepLength } from "../../src/engine/recall-curves.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { fixedRecord, openIndex } from "../protocol/open.js";
 
-/** Uniform vectors: neighbours lie in so many lists that training finds second ones to pay. */
+/** Uniform vectors: neighbors lie in many lists, so training finds that second lists pay. */
 const n = 12_000;
 const d = 16;
 const nLists = 300;

@@ -44,7 +44,7 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
 const untilTrained = (index: VectorIndex, nLists: number) =>
   until(async () => (await index.describe()).nLists === nLists);
 
-/** Until the client has done what was due: an index that becomes due last is trained last. */
+/** Until the client has done all due work: an index that becomes due last is trained last. */
 async function untilIdle({ client, clock }: { client: Client; clock: StandingClock }): Promise<void> {
   const last = await client.createIndex({ ...options(), indexName: `last ${generateKey()}` });
   await add(last, 0, itemsMin);
@@ -306,7 +306,7 @@ describe("a training that was asked for", () => {
     },
   );
 
-  test("does not begin with a signal that has aborted, and refuses what is none", async () => {
+  test("does not begin with an aborted signal, and refuses other values", async () => {
     const { index } = await filled();
     await expect(index.train({ signal: AbortSignal.abort() })).rejects.toMatchObject({ name: "AbortError" });
     const wrong = { signal: "now" } as unknown as { signal: AbortSignal };

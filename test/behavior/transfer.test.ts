@@ -68,7 +68,7 @@ describe.each(Object.keys(clients))("%s", (where) => {
     },
   );
 
-  test("what is exported can be chosen, and goes on after an id", async () => {
+  test("an export can be limited, and continues after an id", async () => {
     const from = await newIndex();
     await from.upsert(odd);
     expect(await drain(exportItems({ from, filter: { a: "x" }, vectors: "none" }))).toEqual([
@@ -80,7 +80,7 @@ describe.each(Object.keys(clients))("%s", (where) => {
     });
   });
 
-  test("a line that is no item ends the import with its number; it goes on from there", async () => {
+  test("a line that is no item ends the import with its number; an import can continue from there", async () => {
     const good = (i: number) => `{"id":"${i}","vector":[${i},1]}`;
     const valid = Array.from({ length: 10 }, (_, i) => good(i));
     for (const [bad, message] of [
@@ -129,7 +129,7 @@ describe.each(Object.keys(clients))("%s", (where) => {
     expect(await to.count()).toBe(0);
   });
 
-  test("a source is asked for one batch more than what is stored, and closed after a failure", async () => {
+  test("an import reads one batch ahead of the stored ones, and closes its source after a failure", async () => {
     const to = await newIndex();
     let asked = 0;
     let closed = false;

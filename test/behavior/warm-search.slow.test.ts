@@ -82,7 +82,7 @@ test("blocks of one list whose vectors need float64 are scanned among others", a
   }
 });
 
-test("what is replaced, deleted or added meanwhile counts at once", async () => {
+test("replaced, deleted and added items count at once", async () => {
   const { store, index } = await trained();
   const other = await open(store).loadIndex(access);
   const near = { topK: 3, nProbes: 4 };

@@ -80,14 +80,14 @@ describe("a query by words", () => {
     ["words that nobody has", "zebra", []],
     ["nothing", "", []],
     ["stop words", "the of", []],
-    ["what is only excluded", "-weir", []],
+    ["only excluded words", "-weir", []],
     ["a malformed query", '+ "weir -* ((', ["heron", "weir"]],
-  ])("finds what %s asks for", async (_, queryText, expected) => {
+  ])("finds items by %s", async (_, queryText, expected) => {
     const { index } = await newPassages();
     expect(ids(await index.query({ queryText })).sort()).toEqual(expected.toSorted());
   });
 
-  test("says where contents have the words, and what each side says of an item", async () => {
+  test("returns the places of the words in contents, and the scores of both sides", async () => {
     const { index } = await newPassages();
     const include = ["scores", "highlights"] as const;
     const [first] = await index.query({ queryText: "mills", include });
@@ -101,7 +101,7 @@ describe("a query by words", () => {
     expect(both.find(({ id }) => id === "nothing")?.scores).toEqual({ vectors: expect.any(Number) });
   });
 
-  test("considers only what a filter accepts, with the scores of all items", async () => {
+  test("considers only items that a filter accepts, with the scores of all items", async () => {
     const { index } = await newPassages();
     const all = await index.query({ queryText: "weir" });
     const found = await index.query({ queryText: "weir", filter: { year: { $gt: 2000 } } });
@@ -126,7 +126,7 @@ describe("a query by words", () => {
     expect(await index.query({ queryText: "weir data image png base64" })).toEqual([]);
   });
 
-  test("finds by words and by meaning what either finds, in one list", async () => {
+  test("finds items by words and by meaning, in one list", async () => {
     const { index } = await newPassages();
     const found = await index.query({ queryText: "flour", queryVector: [0, 1, 0, 0], topK: 5 });
     expect(ids(found).sort()).toEqual(["heron", "mill", "no contents", "nothing", "weir"]);
@@ -152,7 +152,7 @@ describe("a query by words", () => {
     ["a required word", "mill +weir", ["heron", "weir"]],
     ["a required word that nobody has", "mill +zebra", []],
     ["an excluded phrase", 'mill -"grey heron"', ["mill", "nothing", "weir"]],
-  ])("%s holds for what vectors find, too", async (_, queryText, expected) => {
+  ])("%s limits results of vectors, too", async (_, queryText, expected) => {
     const { index } = await newPassages();
     // In a segment of its own, without a word.
     await index.upsert([{ id: "silent", vector: [5, 5, 5, 5] }]);
@@ -161,7 +161,7 @@ describe("a query by words", () => {
     expect(found.toSorted()).toEqual([...expected, ...silent].toSorted());
   });
 
-  test("rejects what cannot be right, and an index without words", async () => {
+  test("rejects invalid queries, and an index without words", async () => {
     const { index } = await newPassages();
     const invalid = { code: "invalid_request" };
     await expect(index.query({ queryText: 5 as never })).rejects.toMatchObject(invalid);

@@ -1,6 +1,6 @@
 /**
- * What is authentic need not be well-formed: each field of what is stored is checked where it is opened. fields.ts has the table. With
- * SEALDEX_WRITE_FORMAT=1, docs/internals/format.md gets it.
+ * Authentic data may be malformed, so each stored field is checked when it is opened. fields.ts lists them. With
+ * SEALDEX_WRITE_FORMAT=1, the test writes the lists to docs/internals/format.md.
  */
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { beforeAll, expect, test } from "vitest";
 import { createClient } from "../../src/core.js";
 import { SealdexError } from "../../src/errors.js";
 import { storeOf } from "../security/world.js";
-import { errorOf, fields, fieldTable, openStored, storedObjects } from "./fields.js";
+import { errorOf, fields, fieldLists, openStored, storedObjects } from "./fields.js";
 import { type StoredIndex, storedIndex } from "./stored-indexes.js";
 import type { StoredParts } from "./stored-parts.js";
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
   ofCodes = await storedIndex({ ...options, indexConfig: { type: "ivf" } });
 });
 
-test.each(storedObjects)("what was stored is opened as it is: %s", async (object) => {
+test.each(storedObjects)("unchanged objects are opened: %s", async (object) => {
   await openStored(stored.parts, object);
   await openStored(ofCodes.parts, object);
 });
@@ -91,14 +91,14 @@ test("each field is checked in a file that there is", () => {
   expect(missing).toEqual([]);
 });
 
-test("docs/internals/format.md has the table of fields", () => {
+test("docs/internals/format.md lists the fields", () => {
   const file = new URL("../../docs/internals/format.md", import.meta.url);
   const text = readFileSync(file, "utf8");
   const written = text.replace(
     /(<!-- fields: test\/format\/fields\.ts -->\n)[\s\S]*?(<!-- end of fields -->)/,
-    (_, start: string, end: string) => `${start}\n${fieldTable()}\n\n${end}`,
+    (_, start: string, end: string) => `${start}\n${fieldLists()}\n\n${end}`,
   );
   if (process.env.SEALDEX_WRITE_FORMAT === "1") writeFileSync(file, written);
   else expect(text).toBe(written);
-  expect(written).toContain(fieldTable());
+  expect(written).toContain(fieldLists());
 });

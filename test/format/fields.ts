@@ -1,6 +1,7 @@
 /**
- * The fields of what is stored: which values each may have, which file checks that, and how to change it. docs/internals/format.md's table, the test of the checks and
- * the damages of the fuzz follow from it.
+ * The stored fields: the values of each, the file that checks them, and a function that changes it.
+ * The lists in docs/internals/format.md, the test of the checks and the damages of the fuzz follow
+ * from them.
  */
 
 import { openManifest } from "../../src/state/commit/stored-manifest.js";
@@ -134,7 +135,7 @@ const watermarkFields = ["history", "uploads"].flatMap((name) => [
   jsonField(
     "manifest",
     `${name}.floor`,
-    "1 to `next`",
+    "1 to next",
     (parts) => [1, parts.manifest[name].next],
     (parts) => [...notNumbers, 0, parts.manifest[name].next + 1],
     "state/commit/retention.ts",
@@ -142,7 +143,7 @@ const watermarkFields = ["history", "uploads"].flatMap((name) => [
   jsonField(
     "manifest",
     `${name}.next`,
-    "`floor` to the version",
+    "floor to the version",
     (parts) => [parts.manifest[name].floor, versionOf(parts)],
     (parts) => [...notNumbers, 0, versionOf(parts) + 1],
     "state/commit/retention.ts",
@@ -160,14 +161,14 @@ const watermarkFields = ["history", "uploads"].flatMap((name) => [
 const namespaceOf = (digits: number, erasures: number) =>
   `${"0".repeat(digits)}-${erasures}-${"0".repeat(32)}`;
 
-/** What a header has besides its kind. */
+/** The members of a header besides its kind. */
 function pinFields(generation: string, pin: string): Field[] {
   return [
     jsonField("manifest", generation, "1 to 2^31", [1, 2 ** 31], [...notNumbers, 0, 2 ** 31 + 1]),
     jsonField(
       "manifest",
       pin,
-      "64 bytes in base64",
+      "64 bytes, base64",
       [base64Of(64)],
       [...otherTypes, base64Of(63), base64Of(65)],
     ),
@@ -185,7 +186,7 @@ const manifestFields: readonly Field[] = [
   jsonField(
     "manifest",
     "previous",
-    "32 bytes in hexadecimal; empty in version 1",
+    "32 bytes, hexadecimal; empty in version 1",
     ["0".repeat(64)],
     [...otherTypes, "", "g".repeat(64)],
   ),
@@ -198,7 +199,7 @@ const manifestFields: readonly Field[] = [
   jsonField(
     "manifest",
     "model.name",
-    "a version before this one, `-`, 16 bytes in base64url",
+    "a short name, born before this version",
     [shortNameOf(0)],
     names,
     "state/commit/object-names.ts",
@@ -209,7 +210,7 @@ const manifestFields: readonly Field[] = [
   jsonField(
     "manifest",
     "namespaces",
-    "ids of 16 bytes in hexadecimal, `-`, 0 to `erasures`, `-`, 16 bytes in hexadecimal; one for each handle, in the order of segments",
+    "counts up to erasures, one per handle, in the order of segments",
     [[namespaceOf(32, 0)]],
     [
       ...otherTypes,
@@ -224,12 +225,12 @@ const manifestFields: readonly Field[] = [
   jsonField(
     "manifest",
     "models",
-    "names as `model.name`, in the order of segments",
+    "short names, in the order of segments",
     [[shortNameOf(0)]],
     (parts) => [...names(parts).map((name) => [name]), [], [shortNameOf(0), shortNameOf(0)]],
     "state/commit/object-names.ts",
   ),
-  jsonField("manifest", "segments", "a list per member, all of one length", [], (parts) => [
+  jsonField("manifest", "segments", "lists of one length", [], (parts) => [
     null,
     "x",
     [],
@@ -241,7 +242,7 @@ const manifestFields: readonly Field[] = [
   jsonField(
     "manifest",
     "segments.name[]",
-    "as `model.name`, each once",
+    "like model.name, each once",
     [shortNameOf(0)],
     names,
     "state/commit/object-names.ts",
@@ -250,54 +251,54 @@ const manifestFields: readonly Field[] = [
   jsonField(
     "manifest",
     "segments.length[]",
-    "20 times its rows and tombstones to 2^48",
+    "20 times rows + deleted to 2^48",
     [2 ** 48],
     [...notNumbers, 91],
   ),
   jsonField(
     "manifest",
     "segments.sequence[]",
-    "that of the segment before to 2^48",
+    "that of the previous segment to 2^48",
     [1],
     [...notNumbers, 0, 2 ** 48 + 1],
   ),
   jsonField(
     "manifest",
     "segments.rows[]",
-    "with `deleted`, at most a 20th of `length`",
+    "together at most length / 20",
     (parts) => [0, Math.floor(firstOf(parts, "length") / 20) - firstOf(parts, "deleted")],
     (parts) => [...notNumbers, Math.floor(firstOf(parts, "length") / 20) + 1, 2 ** 32 - 1],
   ),
-  jsonField("manifest", "segments.deleted[]", "with `rows`, at most a 20th of `length`", [0], (parts) => [
+  jsonField("manifest", "segments.deleted[]", "together at most length / 20", [0], (parts) => [
     ...notNumbers,
     Math.floor(firstOf(parts, "length") / 20) + 1,
   ]),
   jsonField(
     "manifest",
     "segments.blocks[]",
-    "1 to a 16th of `length`",
+    "1 to length / 16",
     (parts) => [1, Math.floor(firstOf(parts, "length") / 16)],
     (parts) => [...notNumbers, 0, Math.floor(firstOf(parts, "length") / 16) + 1],
   ),
   jsonField(
     "manifest",
     "segments.footerLength[]",
-    "16 to `length` - 76",
+    "16 to length - 76",
     (parts) => [16, firstOf(parts, "length") - 76],
     (parts) => [...notNumbers, 15, firstOf(parts, "length") - 75],
   ),
-  jsonField("manifest", "segments.namespace[]", "null or a place in `namespaces`", [], (parts) => [
+  jsonField("manifest", "segments.namespace[]", "null or an index into namespaces", [], (parts) => [
     ...notNumbers.filter((value) => value !== null),
     parts.manifest.namespaces?.length ?? 0,
   ]),
-  jsonField("manifest", "segments.model[]", "null or a place in `models`", [], (parts) => [
+  jsonField("manifest", "segments.model[]", "null or an index into models", [], (parts) => [
     ...notNumbers.filter((value) => value !== null),
     parts.manifest.models?.length ?? 0,
   ]),
   jsonField(
     "manifest",
     "droppedObjects",
-    "`segment/` or `model/` and a name that it does not name, each once",
+    "segment/ or model/ and a short name, each once, not named",
     [[], [`segment/${shortNameOf(0)}`, `model/${shortNameOf(0)}`]],
     (parts) => [
       "x",
@@ -316,7 +317,7 @@ const manifestFields: readonly Field[] = [
   jsonField(
     "manifest",
     "reservation",
-    "`holder`, 16 bytes in hexadecimal, and `ms`, 0 to 10000",
+    "holder: 16 bytes, hexadecimal; ms: 0 to 10000",
     [{ holder: "0".repeat(32), ms: 0 }],
     [
       ...otherTypes,
@@ -326,7 +327,7 @@ const manifestFields: readonly Field[] = [
       { holder: "again", ms: 1 },
     ],
   ),
-  jsonField("manifest", "anything else", "none", [], [1, null]),
+  jsonField("manifest", "anything else", "absent", [], [1, null]),
 ];
 
 const keysetFields: readonly Field[] = [
@@ -340,7 +341,7 @@ const keysetFields: readonly Field[] = [
   jsonField(
     "keyset",
     "access",
-    "`owner`, `read-write` or `read-only`; `owner` if there are members",
+    "owner (has members), read-write, read-only (have none)",
     ["owner"],
     [...otherTypes, "read-only", "read-write"],
   ),
@@ -348,7 +349,7 @@ const keysetFields: readonly Field[] = [
   jsonField(
     "keyset",
     "generations",
-    "`number`, 1 to 2^31, ascending, with a secret each, and perhaps `since`, 1 to 2^48",
+    "number: 1 to 2^31, ascending, a secret each; since: 1 to 2^48",
     ({ keyset }) => [keyset.generations],
     [
       ...otherTypes,
@@ -375,7 +376,7 @@ const keysetFields: readonly Field[] = [
   jsonField(
     "keyset",
     "members[].keyCheck",
-    "32 bytes in base64",
+    "32 bytes, base64",
     [base64Of(32)],
     [...otherTypes, base64Of(31), base64Of(33)],
   ),
@@ -394,26 +395,26 @@ function definitionFields(): Field[] {
   return [
     own(
       "config.type",
-      "a type; `pqDim` and `pqBits` of `ivfpq` alone, `precision` and `spilling` of `ivfflat` alone",
+      "a type; only ivfpq: pqDim, pqBits; only ivfflat: precision, spilling",
       [],
       [...otherTypes, "hnsw"],
     ),
     own("config.metric", "a metric", ["cosine", "euclidean", "squared_euclidean"], [...otherTypes, "dot"]),
-    own("config.dimension", "1 to 8192, a multiple of `pqDim`", [8192], [...notNumbers, 0, 8193]),
+    own("config.dimension", "1 to 8192, a multiple of pqDim", [8192], [...notNumbers, 0, 8193]),
     own("config.nLists", "1 to 65536", [1, 65_536], [...notNumbers, 0, 65_537]),
-    own("config.precision", "`float16` or `int8`", [], [...otherTypes, "float32"]),
+    own("config.precision", "float16 or int8", [], [...otherTypes, "float32"]),
     own("config.spilling", "false", [], [true, null, 0]),
     own("config.pqDim", "1 to 8192", [], [...notNumbers, 0, 8193]),
     own("config.pqBits", "1 to 16", [], [...notNumbers, 0, 17]),
     own(
       "model",
-      "`name`, and `sample` of 1 to 8192 bytes in base64",
+      "name: text; sample: 1 to 8192 bytes, base64",
       [{ sample: base64Of(1) }, { name: "x", sample: base64Of(8192) }],
       [...otherTypes, { sample: "" }, { sample: base64Of(8193) }, { name: 1, sample: base64Of(1) }],
     ),
     own(
       "text",
-      "fields of 256 characters and weights 1 to 16, 1 to 32 of them; `k1` 0 to 10; `b` 0 to 1; an analyzer of version 1",
+      "fields: 1 to 32, of 256 characters, weights 1 to 16; k1: 0 to 10; b: 0 to 1; analyzer: version 1",
       [text, { ...text, k1: 10, b: 0 }, { ...text, analyzer: { ...text.analyzer, stopWords: ["a"] } }],
       [
         ...otherTypes,
@@ -449,10 +450,10 @@ function modelField(field: string, at: number, range: string, refused: Values): 
 
 const others = [0, 8193, 2 ** 31, 2 ** 32 - 1];
 const modelFields: readonly Field[] = [
-  modelField("kind", 0, "1 or 4 of `ivfflat`, 2 or 3 of `ivf` and `ivfpq`", [2, 3]),
+  modelField("kind", 0, "1 or 4 for ivfflat, 2 or 3 for ivf and ivfpq", [2, 3]),
   modelField("dimension", 4, "1 to 8192, that of the manifest", others),
   modelField("lists", 8, "1 or more", others),
-  modelField("number of probe limits", 12, "as many as follow", others),
+  modelField("number of probe limits", 12, "the number that follows", others),
   modelField("number of depths", 16, "1 or more", others),
   modelField("values of the recall curves", 20, "70 times the depths", others),
 ];
@@ -489,7 +490,7 @@ function footerField(field: string, range: string, accepted: Values, refused: Va
 const u32 = 2 ** 32 - 1;
 const footerOf = (parts: StoredParts) => parts.segments[0].footer as Json;
 const same = (path: (footer: Json) => unknown) => (parts: StoredParts) => [path(footerOf(parts))];
-const sealedLength = "with those of all blocks, the length of the object";
+const sealedLength = "in all, the length of the object";
 
 const footerFields: readonly Field[] = [
   footerField(
@@ -504,18 +505,13 @@ const footerFields: readonly Field[] = [
     same((footer) => footer.rows),
     [0, 1, u32],
   ),
-  ...["codes", "records", "contents", "sorted ids", "columns", "ids", "texts"].map((section, i) =>
-    footerField(
-      `counts[${i}]`.replace("[", ".").replace("]", ""),
-      `${section}: as many as follow; with all others, the blocks of the manifest`,
-      [],
-      [0, u32, 2 ** 31, 100_000],
-    ),
+  ...[0, 1, 2, 3, 4, 5, 6].map((i) =>
+    footerField(`counts.${i}`, "the number that follows", [], [0, u32, 2 ** 31, 100_000]),
   ),
   ...["codes", "records", "contents"].flatMap((section) => [
     footerField(
       `${section}[].rows`,
-      "1 or more, in all the rows of the segment",
+      "1 or more, in all those of the segment",
       same((footer) => footer[section][0].rows),
       [0, u32, 2 ** 32],
     ),
@@ -535,13 +531,13 @@ const footerFields: readonly Field[] = [
   ...["sortedIds", "columns"].flatMap((section) => [
     footerField(
       `${section}[].firstRow`,
-      section === "columns" ? "a multiple of 16384" : "the rows of the pages before",
+      section === "columns" ? "a multiple of 16384" : "the rows before",
       same((footer) => footer[section][0].firstRow),
       [1, u32],
     ),
     footerField(
       `${section}[].rows`,
-      section === "columns" ? "16384, or what is left" : "1 or more, in all the rows of the segment",
+      section === "columns" ? "16384, or the rest" : "1 or more, in all those of the segment",
       same((footer) => footer[section][0].rows),
       [0, 1, u32],
     ),
@@ -560,20 +556,20 @@ const footerFields: readonly Field[] = [
   ),
   footerField(
     "texts.paths",
-    "for each page of columns, a list of texts and nulls",
+    "lists of texts and nulls, one per page",
     same((footer) => footer.texts.paths),
     [null, "x", [], {}, [1], [[1]]],
   ),
   footerField(
     "texts.firstIds",
-    "a text for each page of sorted ids, ascending",
+    "texts, one per page, ascending",
     same((footer) => footer.texts.firstIds),
     [null, "x", [], [1], ["a", "a"]],
   ),
   footerField("texts.spilled", "sealed lengths", [], ["x", [], [0], [16], [1e308]]),
   footerField(
     "texts.expiries",
-    "sealed lengths and times from 0 to 8.64e15, ascending",
+    "sealed lengths and times, 0 to 8.64e15, ascending",
     [],
     ["x", [], [[16, -1]], [[16, 9e15]], [[16]]],
   ),
@@ -582,7 +578,7 @@ const footerFields: readonly Field[] = [
   footerField("texts.terms.lengthBytes", "1, 2 or 4", [1, 2, 4], [0, 3, 8, "x", 1e308]),
   footerField(
     "texts.terms.lengths",
-    "sealed lengths, first rows and rows, of all rows",
+    "sealed lengths, first rows, rows; all rows",
     same((footer) => footer.texts.terms.lengths),
     ["x", [], [[16, 0, 1]], [[1, 2]]],
   ),
@@ -647,7 +643,7 @@ const page = (object: "records" | "contents" | "sorted ids" | "columns") => [
     bytes: 1,
     refused: [0, 3, 255],
   }),
-  blockField(object, "length", "with those of all entries, the length of the page", "state/segment/page.ts", {
+  blockField(object, "length", "in all, the length of the page", "state/segment/page.ts", {
     at: () => 1,
     bytes: 1,
     refused: [0, 1, 254],
@@ -670,7 +666,7 @@ const blockFields: readonly Field[] = [
   blockField(
     "records",
     "length of the id",
-    "within the record, with the time if there is one",
+    "within the record, including the expiry",
     "state/segment/row.ts",
     { at: firstEntryAt, bytes: 2, refused: [0x7fff, 0xffff] },
   ),
@@ -679,7 +675,7 @@ const blockFields: readonly Field[] = [
   blockField(
     "sorted ids",
     "id",
-    "ascending UTF-8, the first as in the footer",
+    "UTF-8, ascending, the first as in the footer",
     "state/segment/sorted-ids.ts",
     {
       at: (block) => firstEntryAt(block) + 16,
@@ -711,21 +707,15 @@ const blockFields: readonly Field[] = [
       refused: [u32],
     },
   ),
-  blockField(
-    "id table",
-    "row",
-    "below the rows, each once; or 2^32 - 1, as often as there are tombstones",
-    "state/segment/id-table.ts",
-    {
-      at: () => 16,
-      bytes: 4,
-      refused: (parts) => [rowsOf(parts), u32 - 1, 2 ** 31, u32],
-    },
-  ),
+  blockField("id table", "row", "each row once, 2^32 - 1 for tombstones", "state/segment/id-table.ts", {
+    at: () => 16,
+    bytes: 4,
+    refused: (parts) => [rowsOf(parts), u32 - 1, 2 ** 31, u32],
+  }),
   blockField(
     "lengths",
     "length of a text",
-    "in all as the footer says",
+    "in all, the length of the footer",
     "state/segment/words/term-reader.ts",
     {
       at: () => 0,
@@ -733,30 +723,34 @@ const blockFields: readonly Field[] = [
       refused: [0, 255],
     },
   ),
-  blockField("dictionary", "terms", "as many as there are", "state/segment/words/term-page.ts", {
+  blockField("dictionary", "terms", "the number that follows", "state/segment/words/term-page.ts", {
     at: () => 0,
     bytes: 1,
     refused: [0, 1, 127],
   }),
-  blockField("dictionary", "start of the first list", "before the end", "state/segment/words/term-page.ts", {
-    at: () => 1,
-    bytes: 1,
-    refused: [127],
-  }),
   blockField(
-    "postings",
-    "first vector",
-    "within its chunk; rows below those of the segment",
-    "text/posting-cursor.ts",
-    { at: () => 0, bytes: 4, refused: [0xffff_ffff] },
+    "dictionary",
+    "start of the first list",
+    "less than the end",
+    "state/segment/words/term-page.ts",
+    {
+      at: () => 1,
+      bytes: 1,
+      refused: [127],
+    },
   ),
+  blockField("postings", "first vector", "within its chunk, rows of the segment", "text/posting-cursor.ts", {
+    at: () => 0,
+    bytes: 4,
+    refused: [0xffff_ffff],
+  }),
 ];
 
 /** Of the first row of the first block of codes. */
 const reference: Field = {
   object: "codes",
   field: "reference",
-  range: "a reference centroid of the model, or 2^32 - 1 under `cosine`",
+  range: "a reference centroid of the model, or 2^32 - 1 under cosine",
   checkedIn: "engine/codes/coded.ts",
   isOfCodes: true,
   accepted: () => [0],
@@ -779,7 +773,7 @@ const namespaceFields: readonly Field[] = [
   {
     ...ofNamespace,
     field: "secret",
-    range: "32 bytes, of which the id in the manifest has the check",
+    range: "32 bytes that match the check",
     accepted: ({ namespace }) => [namespace.secret],
     refused: () => [Buffer.alloc(32), Buffer.alloc(0)],
     set: (parts, value) => void (parts.namespace.secret = value as Buffer),
@@ -787,7 +781,7 @@ const namespaceFields: readonly Field[] = [
   {
     ...ofNamespace,
     field: "name",
-    range: "1 to 512 bytes in UTF-8, of which its object's name has the handle",
+    range: "1 to 512 bytes of UTF-8 that match the handle",
     accepted: () => [Buffer.from("x"), Buffer.alloc(512, "x"), Buffer.from("\ufeffä")],
     refused: () => [Buffer.alloc(0), Buffer.alloc(513, "x"), Buffer.of(0xff), Buffer.of(0xc3)],
     set: (parts, value) => void (parts.namespace.name = value as Buffer),
@@ -798,7 +792,7 @@ function anchorNumber(field: "generation" | "version"): Field {
   return {
     object: "anchor",
     field,
-    range: "1 to 2^48, in its name",
+    range: "1 to 2^48",
     checkedIn: "state/commit/object-names.ts",
     accepted: () => [1, 2 ** 48],
     refused: () => [0, 2 ** 48 + 1, 2 ** 53 - 1],
@@ -824,22 +818,17 @@ const receiptField = (...field: [string, string, Values, Values]) =>
   jsonField("receipt of an erasure", ...field);
 
 const receiptFields: readonly Field[] = [
-  receiptField("indexId", "that of its index, in hexadecimal", ({ receipt }) => [receipt.indexId], [
+  receiptField("indexId", "that of its index, hexadecimal", ({ receipt }) => [receipt.indexId], [
     ...otherTypes,
     "0".repeat(32),
   ]),
   receiptField(
     "namespace",
-    "1 to 512 bytes in UTF-8",
+    "1 to 512 bytes of UTF-8",
     ["x", "x".repeat(512)],
     [...otherTypes.filter((value) => value !== "x"), "", "ä".repeat(257)],
   ),
-  receiptField(
-    "erasedAt",
-    "0 to the time that it is, and 10 minutes",
-    [0, 0.5, 1e12],
-    [...otherTypes, -1, 8.64e15, 1e308],
-  ),
+  receiptField("erasedAt", "0 to 10 minutes from now", [0, 0.5, 1e12], [...otherTypes, -1, 8.64e15, 1e308]),
   receiptField("rows", "0 to 2^48", [0, 2 ** 48], notNumbers),
   receiptField(
     "version",
@@ -847,13 +836,8 @@ const receiptFields: readonly Field[] = [
     (parts) => [1, versionOf(parts)],
     (parts) => [...notNumbers, 0, versionOf(parts) + 1],
   ),
-  receiptField(
-    "keyGeneration",
-    "1 to 2^31, that of the key that signed it",
-    [1],
-    [...notNumbers, 0, 2, 2 ** 31 + 1],
-  ),
-  receiptField("anything else", "none", [], [1, null]),
+  receiptField("keyGeneration", "1 to 2^31, that of the signature", [1], [...notNumbers, 0, 2, 2 ** 31 + 1]),
+  receiptField("anything else", "absent", [], [1, null]),
 ];
 
 export const fields: readonly Field[] = [
@@ -868,7 +852,7 @@ export const fields: readonly Field[] = [
   ...receiptFields,
 ];
 
-/** Opens what is stored of this kind, as the library does. Throws unless it is well-formed. */
+/** Opens the stored objects of this kind like the library. Throws unless they are well-formed. */
 export async function openStored(parts: StoredParts, object: StoredObject): Promise<void> {
   const { keys, indexId, version } = parts.opened;
   if (object === "manifest") openManifest(keys, indexId, version, parts.sealManifest());
@@ -992,10 +976,30 @@ function openPostings(footer: Footer, dictionary: readonly Buffer[], postings: r
   }
 }
 
-/** The table of docs/internals/format.md. */
-export function fieldTable(): string {
-  const rows = fields.map(
-    ({ object, field, range, checkedIn }) => `| ${object} | \`${field}\` | ${range} | \`${checkedIn}\` |`,
+/**
+ * The lists of docs/internals/format.md, by object and file. Fields with the same range share a
+ * line, objects with the same fields a list.
+ */
+export function fieldLists(): string {
+  const lists = grouped(fields, ({ object, checkedIn }) => `${object} ${checkedIn}`).map(([, own]) => {
+    const [{ object, checkedIn }] = own;
+    const lines = grouped(own, ({ range }) => range).map(
+      ([range, of]) =>
+        `${of
+          .map(({ field }) => field)
+          .join(", ")
+          .padEnd(30)}  ${range}`,
+    );
+    return { object, text: [`(${checkedIn})`, ...lines].join("\n") };
+  });
+  const texts = grouped(lists, ({ text }) => text).map(
+    ([text, of]) => `${of.map(({ object }) => object).join(", ")} ${text}`,
   );
-  return ["| object | field | values | checked in `src/` |", "|---|---|---|---|", ...rows].join("\n");
+  return ["```", texts.join("\n\n"), "```"].join("\n");
+}
+
+function grouped<T>(all: readonly T[], keyOf: (one: T) => string): [string, T[]][] {
+  const groups = new Map<string, T[]>();
+  for (const one of all) groups.set(keyOf(one), [...(groups.get(keyOf(one)) ?? []), one]);
+  return [...groups];
 }

@@ -1,4 +1,4 @@
-/** docs/internals/format.md against the library: what it stores is read by a reader that has nothing of its code. */
+/** docs/internals/format.md against the library: a reader without code of the library reads its objects. */
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

@@ -27,7 +27,7 @@ export interface RawFooter {
   columns: RowEntry[];
   ids: { length: number; firstWord: number }[];
   texts: Json;
-  /** What is stored as the count of each section; undefined: as many as there are. */
+  /** The stored count of each section; undefined: the real one. */
   counts: (number | undefined)[];
 }
 

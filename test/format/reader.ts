@@ -25,7 +25,6 @@ export interface ReadItem {
   readonly length: number;
   /** Of a row that is a code, the number of its reference centroid. */
   readonly reference: number | undefined;
-  /** If the row keeps it. */
 }
 
 export interface ReadModel {
@@ -78,7 +77,7 @@ const versionMax = 9007199254740991;
 const kinds = { keyset: 1, manifest: 2, model: 3, segment: 4, namespace: 7 } as const;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** What a holder's keyset gives. */
+/** The keys of a holder's keyset. */
 interface Keys {
   readonly indexId: Uint8Array;
   readonly idKey: Uint8Array;
@@ -104,7 +103,7 @@ export function readIndex(config: Stored, index: Stored, indexName: string, inde
   const known = new Set<string>();
   const model = manifest.model && readModel(needed(objects, manifest.model.name), manifest.model, keys);
   let rowsInSecondLists = 0;
-  // Newest first: what a newer segment says about an item counts.
+  // Newest first: an item's entry in the newest segment counts.
   for (const ref of manifest.segments.toReversed()) {
     const namespace = ref.namespace === undefined ? undefined : namespaces.get(ref.namespace);
     if (ref.namespace !== undefined && namespace === undefined)
@@ -133,7 +132,7 @@ function inFolder(stored: Stored, indexName: string): Stored {
   return new Map(objects.map(([key, bytes]) => [`index/${key.slice(folder.length)}`, bytes]));
 }
 
-/** What the key opens of everything that was ever stored: an attacker with all of it tries all keys that they can make. */
+/** The objects, of all that were ever stored, that the key opens: an attacker tries all keys that they can make. */
 export interface Opened {
   /** As JSON. */
   readonly manifests: readonly string[];
@@ -292,7 +291,7 @@ interface WrittenRef {
   readonly pin: string;
 }
 
-/** §5: references as they are written, and lists of what segments have in common. */
+/** §5: references as they are written, and lists of the models and namespaces of segments. */
 function decodeManifest(text: string, indexId: Uint8Array): ReadManifest {
   const written = JSON.parse(text);
   const { segments: columns, models = [], namespaces = [], model } = written;

@@ -1,5 +1,5 @@
 /**
- * An index as stored, taken apart into what its objects say, so that any field can be changed, and put together again under its own keys: all of
+ * An index as stored, taken apart into the values of its objects, so that any field can be changed, and put together again under its own keys: all of
  * it is authentic then, and need not be well-formed.
  */
 
@@ -34,7 +34,7 @@ import { keysOfSegment } from "../../src/query/snapshot/segment-keys.js";
 import { type RawFooter, blockEntries, decodeRawFooter, encodeRawFooter } from "./raw-footer.js";
 import { storeOf } from "../security/world.js";
 
-/** What a JSON text says, to be changed. */
+/** The value of a JSON text, to be changed. */
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Json = any;
 
@@ -76,7 +76,7 @@ export class StoredParts {
     version: 1,
     digest: new Uint8Array(32),
   };
-  /** What a receipt says. */
+  /** The members of a receipt. */
   receipt: Json;
 
   private constructor(
@@ -175,7 +175,7 @@ export class StoredParts {
     });
   }
 
-  /** Everything that is stored, with what was changed. */
+  /** Everything that is stored, with the changes. */
   seal(): Map<string, Uint8Array> {
     const { blobs, indexName, indexId, keys, recordKey, version } = this.opened;
     const stored = new Map(blobs);
@@ -234,7 +234,7 @@ export class StoredParts {
     return Buffer.concat([length, text, this.secrets]);
   }
 
-  /** The manifest names the object that was sealed again, unless what it says was changed itself. */
+  /** The manifest names the object that was sealed again, unless that member was changed itself. */
   #pin(name: string, bytes: Uint8Array, sizes: { readonly footerLength?: number }): void {
     const { model, segments } = this.manifest;
     const pin = Buffer.from(pinOf(bytes.subarray(0, headerBytes))).toString("base64");
@@ -273,7 +273,7 @@ function listOf(value: Json): Json[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** The JSON text of a value, with what `rawJson` made of it. */
+/** The JSON text of a value, with the texts of `rawJson`. */
 function textOf(value: Json): string {
   return JSON.stringify(value).replace(/"\u2063([^"]*)\u2063"/g, (_, raw: string) => JSON.parse(`"${raw}"`));
 }

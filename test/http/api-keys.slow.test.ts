@@ -1,4 +1,4 @@
-/** What an API key permits, over HTTP: scopes, indexes, rates, and who may issue keys. */
+/** Permissions of API keys over HTTP: scopes, indexes, rates, and who may issue keys. */
 
 import { connect } from "node:net";
 import { once } from "node:events";
@@ -109,7 +109,7 @@ test.each(["read", "write", "admin"])("the scope %s opens its endpoints and no o
   }
 });
 
-test("a key that may only write learns nothing of what is stored by asking for changes that depend on it", async () => {
+test("a key that may only write learns nothing about stored items from conditional changes", async () => {
   const writing = await issue({ scopes: ["write"] });
   const both = await issue({ scopes: ["read", "write"] });
   const address = await service.newIndex();
@@ -198,7 +198,7 @@ test("a revoked key is refused at once by the process that revoked it", async ()
   expect((await send("DELETE", `/v1/keys/${id}`, { "X-API-Key": rootKey })).status).toBe(404);
 });
 
-test("keys are listed with what they permit, without their secrets", async () => {
+test("keys are listed with their permissions, without their secrets", async () => {
   const expires = Date.now() + 3_600_000;
   const { id, ...headers } = await issue({ scopes: ["read", "read"], indexes: ["x"], expires_at: expires });
   const { body } = await send("GET", "/v1/keys", { "X-API-Key": rootKey });
@@ -299,7 +299,7 @@ test("a key, and an address, may send so many requests per minute", async () => 
   expect((await raw({}, "/v1/health")).status).toBe(429);
 });
 
-test("an address that tries many API keys is refused and raises one alarm; valid keys go on working", async () => {
+test("an address that tries many API keys is refused and raises one alarm; valid keys still work", async () => {
   await service.close();
   await start({ failedKeysPerMinuteMax: 5 });
   const { id: _id, ...headers } = await issue({ scopes: ["read"] });
@@ -314,7 +314,7 @@ test("an address that tries many API keys is refused and raises one alarm; valid
   expect(lines.filter((line) => line.includes("alarm: many invalid API keys"))).toHaveLength(1);
 });
 
-test("a client that tries many index keys is refused and raises one alarm; users of the open index go on", async () => {
+test("a client that tries many index keys is refused and raises one alarm; users of the open index continue", async () => {
   await service.close();
   await start({ wrongIndexKeysPerMinuteMax: 5 });
   const address = await service.newIndex();
@@ -376,7 +376,7 @@ async function refusedList(): Promise<Response> {
   return refused;
 }
 
-test("what would wait behind too many requests is refused with 503 and Retry-After, and served later", async () => {
+test("requests behind too many others are refused with 503 and Retry-After, and served later", async () => {
   await service.close();
   await start({ requestsMax: 1, waitingMax: 0 });
   const address = await service.newIndex();
@@ -391,7 +391,7 @@ test("what would wait behind too many requests is refused with 503 and Retry-Aft
   expect(served.status).toBe(200);
 });
 
-test("what has waited too long behind other requests is refused with 503 and Retry-After", async () => {
+test("requests that waited too long behind others are refused with 503 and Retry-After", async () => {
   await service.close();
   await start({ requestsMax: 1, waitMsMax: 50 });
   const address = await service.newIndex();

@@ -1,4 +1,4 @@
-/** The audit log: what is recorded, that nothing else is, and that what is changed or removed shows. */
+/** The audit log: its records, that there are no others, and that changes and removals show. */
 
 import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -241,7 +241,7 @@ test("a log that is still written verifies as far as it is, and its end is kept 
   expect(await verify()).toEqual([{ file: expect.any(String), lines: 6, faults: [] }]);
 });
 
-test("texts of clients stay within their line, and what is removed after them shows", async () => {
+test("texts of clients stay within their line, and removals after them show", async () => {
   const hostile = [
     "a\u2028b",
     "a\u2029b",

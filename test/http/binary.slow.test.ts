@@ -1,4 +1,4 @@
-/** Vectors as base64, and queries without any: what newer clients of the interface send. */
+/** Vectors as base64, and queries without any, as newer clients of the interface send them. */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { decodeBinaryVectors } from "../../src/client/wire/wire.js";
@@ -48,7 +48,7 @@ test("items of base64 are stored bit for bit, with metadata and contents in thei
   expect([a.contents, b.contents, c.contents]).toEqual([undefined, undefined, "text"]);
 });
 
-test("queries of base64 find what those of JSON do, in a list for each vector", async () => {
+test("queries in base64 find the same as those in JSON, in a list for each vector", async () => {
   const index = await service.newIndex();
   await send("/v1/vectors/upsert_binary", {
     ...index,

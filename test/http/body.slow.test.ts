@@ -15,7 +15,7 @@ import { type RunningService, startService } from "./service.js";
 
 const streamed = { arrays: ["items", "ids"], base64: [] };
 
-/** What the parts of a text say, put together. */
+/** The combined value of the parts of a text. */
 function together(parts: readonly Part[], rest: unknown): { value: unknown } {
   const arrays = new Map<string, unknown[]>();
   for (const part of parts) {
@@ -256,7 +256,7 @@ describe("too much of anything is refused", () => {
     await small.close();
   });
 
-  test("and what is just within the limits is served", async () => {
+  test("and bodies just within the limits are served", async () => {
     const metadata = { a: Array.from({ length: 32_000 }, () => 0) };
     const vector = Array.from({ length: 8192 }, (_, i) => i / 8192);
     const items = [{ id: "x".repeat(512), vector, contents: "\u0001".repeat(1024 * 1024), metadata }];
@@ -281,7 +281,7 @@ describe("too much of anything is refused", () => {
 describe("a semaphore", () => {
   const never = new AbortController().signal;
 
-  test("admits what fits, first come, first served, and passes over those that left", async () => {
+  test("admits bodies that fit, first come, first served, and skips closed ones", async () => {
     const semaphore = new Semaphore(10, Infinity);
     const order: string[] = [];
     const first = await semaphore.acquire("a", 6, never);

@@ -1,4 +1,4 @@
-/** The embedded client and a client of a service, for tests of what both do alike. */
+/** The embedded client and a client of a service, for tests of their common behavior. */
 
 import { afterAll } from "vitest";
 import { type Client, createClient } from "../../src/core.js";

@@ -23,7 +23,7 @@ let folder: string;
 let audit: AuditLog;
 let service: RunningService;
 let metrics: Metrics;
-/** What the storage does in place of each call that creates. */
+/** The error of every create of the storage, if any. */
 let fault: Error | undefined;
 
 beforeAll(async () => {
@@ -50,7 +50,7 @@ afterAll(async () => {
 
 const canary = "saffron";
 const number = 0.1234567;
-/** What may be nowhere, besides keys. */
+/** Texts that may be nowhere, like keys. */
 const secrets = [
   canary,
   String(number),
@@ -89,7 +89,7 @@ const requests: readonly (readonly [string, object])[] = [
   ["/v1/vectors/delete", { ids: [item.id] }],
 ];
 
-test("nothing of what is stored or asked is written for operators, nor any key", async () => {
+test("no stored data, query or key is written for operators", async () => {
   expect(await post("/v1/indexes/create", { ...index, metric: "cosine" })).toBe(200);
   for (const [path, body] of requests) {
     expect(await post(path, { ...index, ...body }), path).toBe(200);

@@ -74,7 +74,7 @@ const items = [
 const item = (id: string) => [{ id, vector: [1, 2] }];
 
 describe("the form of vectors", () => {
-  test("is base64, and what is stored and found is the same", async () => {
+  test("is base64, and stored and found vectors are the same", async () => {
     await using proxy = await throughProxy();
     const index = await proxy.client.createIndex(address());
     await index.upsert(items);
@@ -232,7 +232,7 @@ describe("after a failure", () => {
     return { requests: proxy.paths.length - before, error };
   }
 
-  test.each(Object.entries(isUnknown))("%s, only what can be done twice is sent again", async (_, fail) => {
+  test.each(Object.entries(isUnknown))("%s, only repeatable requests are sent again", async (_, fail) => {
     for (const [name, call] of Object.entries({ ...reads, ...idempotent })) {
       const { requests, error } = await requestsOf(call, fail);
       expect(requests, name).toBe(2);

@@ -1,4 +1,4 @@
-/** What the HTTP client adds to the interface that it shares with the embedded one. */
+/** Additions of the HTTP client to the interface that it shares with the embedded one. */
 
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -150,7 +150,7 @@ describe("between the two requests of a query", () => {
   });
 
   test.each([[["contents"]], [["contents", "metadata"]]] as const)(
-    "an item that leaves what the filter lets pass is left out, including %j",
+    "an item that no longer matches the filter is left out, including %j",
     async (include) => {
       const replaced = { id: "b", vector: [1], contents: "of team 2", metadata: { team: 2 } };
       const { raced, close } = await race((direct) => direct.upsert([replaced]));
@@ -201,7 +201,7 @@ describe("failures", () => {
     [200, "<html>Welcome</html>", "internal"],
     [200, '{"hello":"world"}', "internal"],
     [204, "", "internal"],
-  ])("an answer %i of %j from somebody else is %s", async (status, text, code) => {
+  ])("an answer %i of %j from another server is %s", async (status, text, code) => {
     const other = await serve((_, response) => response.writeHead(status).end(text));
     const client = createClient({ baseUrl: other.baseUrl, maxRetries: 0 });
     await expect(client.listIndexes()).rejects.toMatchObject({ name: "SealdexError", code });
@@ -273,7 +273,7 @@ test("a base URL may have a path and a slash at its end", async () => {
   proxy.close();
 });
 
-test("several clients fill, query and delete one index at once, and none loses what another wrote", async () => {
+test("several clients fill, query and delete one index at once, and none loses another's items", async () => {
   const options = { indexName: "shared", indexKey: generateKey() };
   await connect().createIndex(options);
   const work = Array.from({ length: 4 }, async (_, c) => {

@@ -18,7 +18,7 @@ const run = promisify(execFile);
 
 let folder: string;
 let running: ChildProcess | undefined;
-/** What it has written. */
+/** Its output. */
 let output: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "sealdex-command-"));
@@ -63,29 +63,26 @@ test("generate-key prints a key", async () => {
   expect(stdout).toMatch(/^[0-9a-f]{64}\n$/);
 });
 
-test.each(["SIGTERM", "SIGINT"] as const)(
-  "serve keeps what it is given, and %s ends it cleanly",
-  async (signal) => {
-    const apiKey = generateKey();
-    const environment = {
-      SEALDEX_INDEX_LOCATION: "file:./data",
-      SEALDEX_API_KEYS: `another-of-many-letters,${apiKey}`,
-    };
-    const options = { indexName: "kept", indexKey: generateKey() };
-    const first = createClient({ baseUrl: await serve(environment), apiKey });
-    const index = await first.createIndex(options);
-    await index.upsert([{ id: "a", vector: [1, 2], metadata: { n: 1 } }]);
-    expect(await stop(signal)).toBe(0);
-    await expect(index.count()).rejects.toMatchObject({ code: "storage_unavailable" });
+test.each(["SIGTERM", "SIGINT"] as const)("serve keeps items, and %s ends it cleanly", async (signal) => {
+  const apiKey = generateKey();
+  const environment = {
+    SEALDEX_INDEX_LOCATION: "file:./data",
+    SEALDEX_API_KEYS: `another-of-many-letters,${apiKey}`,
+  };
+  const options = { indexName: "kept", indexKey: generateKey() };
+  const first = createClient({ baseUrl: await serve(environment), apiKey });
+  const index = await first.createIndex(options);
+  await index.upsert([{ id: "a", vector: [1, 2], metadata: { n: 1 } }]);
+  expect(await stop(signal)).toBe(0);
+  await expect(index.count()).rejects.toMatchObject({ code: "storage_unavailable" });
 
-    const second = createClient({ baseUrl: await serve(environment), apiKey });
-    const again = await second.loadIndex(options);
-    expect(await again.query({ queryVector: [1, 2], include: ["metadata"] })).toEqual([
-      { id: "a", metadata: { n: 1 } },
-    ]);
-    expect(await stop(signal)).toBe(0);
-  },
-);
+  const second = createClient({ baseUrl: await serve(environment), apiKey });
+  const again = await second.loadIndex(options);
+  expect(await again.query({ queryVector: [1, 2], include: ["metadata"] })).toEqual([
+    { id: "a", metadata: { n: 1 } },
+  ]);
+  expect(await stop(signal)).toBe(0);
+});
 
 test.each<[string, Record<string, string>, RegExp]>([
   ["API keys", { SEALDEX_INDEX_LOCATION: "memory:" }, /^error: SEALDEX_ROOT_KEY: expected .*generate-key/],
@@ -94,11 +91,14 @@ test.each<[string, Record<string, string>, RegExp]>([
     { SEALDEX_API_KEYS: "x".repeat(16) },
     /^error: SEALDEX_INDEX_LOCATION: expected where to keep/,
   ],
-])("serve does not start without %s, and says in one line what it needs", async (_, environment, message) => {
-  const attempt = run(process.execPath, [program, "serve"], { cwd: folder, env: environment });
-  await expect(attempt).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(message) });
-  await expect(attempt).rejects.toMatchObject({ stderr: expect.stringMatching(/^[^\n]+\n$/) });
-});
+])(
+  "serve does not start without %s, and names the missing settings in one line",
+  async (_, environment, message) => {
+    const attempt = run(process.execPath, [program, "serve"], { cwd: folder, env: environment });
+    await expect(attempt).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(message) });
+    await expect(attempt).rejects.toMatchObject({ stderr: expect.stringMatching(/^[^\n]+\n$/) });
+  },
+);
 
 test("serve takes its settings from a file, and warns of variables that are no settings", async () => {
   const file = 'index_location: "memory:"\nroot_key: ${KEY}${KEY}\nport: 0\nhost: 127.0.0.1\n';
@@ -248,7 +248,7 @@ test.each<[string[], Record<string, string>, RegExp]>([
   ],
   [["create", "--name", "a", "--scope", "root"], {}, /^error: .*Allowed choices are read, write, admin/],
   [["create", "--scope", "read"], {}, /^error: required option '--name <text>'/],
-])("keys %j with %j says in one line what is wrong", async (args, env, message) => {
+])("keys %j with %j reports the error in one line", async (args, env, message) => {
   const attempt = run(process.execPath, [program, "keys", ...args], { cwd: folder, env });
   await expect(attempt).rejects.toMatchObject({
     code: 1,
@@ -274,7 +274,7 @@ test("the README's requests work, one after the other", async () => {
   }
 });
 
-test("export and import move an index, and go on after a line that is no item", async () => {
+test("export and import move an index, and continue after a line that is no item", async () => {
   const location = { location: "local", path: join(folder, "data") } as const;
   const keyFile = join(folder, "index.key");
   const indexKey = generateKey();

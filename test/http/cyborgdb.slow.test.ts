@@ -7,7 +7,7 @@ import { type RunningService, startService } from "./service.js";
 let service: RunningService;
 let client: Client;
 beforeAll(async () => {
-  // The client reports what it does to the console.
+  // The client reports its calls to the console.
   for (const method of ["log", "info", "warn", "error"] as const) {
     vi.spyOn(console, method).mockImplementation(() => undefined);
   }

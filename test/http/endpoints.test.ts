@@ -1,4 +1,4 @@
-/** The endpoints beside the specification's two, and what all of them have in common. */
+/** The endpoints beside the specification's two, and their common behavior. */
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { generateKey } from "../../src/core.js";
@@ -48,7 +48,7 @@ describe("indexes", () => {
       vector: [Math.sin(i), Math.cos(i * 7)],
     }));
     await service.post("/v1/vectors/upsert", { ...index, items: many });
-    // What other clients send beside n_lists is accepted and has no effect.
+    // Fields that other clients send beside n_lists are accepted and have no effect.
     const body = { ...index, n_lists: 9, batch_size: 2048, max_iters: 100, tolerance: 1e-6, max_memory: 0 };
     expect(await service.post("/v1/indexes/train", body)).toEqual({
       status: 200,
@@ -306,7 +306,7 @@ describe("all endpoints", () => {
     expect(results[0]).toMatchObject({ contents, metadata: { [contents]: contents } });
   });
 
-  test("what is not there answers 404 in the same shape", async () => {
+  test("missing endpoints answer 404 in the same shape", async () => {
     expect(await service.get("/v1/nothing?x=1")).toEqual({
       status: 404,
       body: { status_code: 404, code: "not_found", detail: expect.stringContaining("GET /v1/") },

@@ -1,4 +1,4 @@
-/** What one client may take of a service: others are served next to it. */
+/** The share of one client of a service: others are served next to it. */
 
 import { once } from "node:events";
 import { request } from "node:http";
@@ -122,7 +122,7 @@ describe("a semaphore", () => {
     const order: string[] = [];
     const wait = (owner: string) => semaphore.acquire(owner, 1, never).then(() => order.push(owner));
     void wait("a");
-    // One that waits for its own share keeps nobody else waiting.
+    // One that waits for its own share delays no other client.
     await wait("b");
     await wait("c");
     expect(order).toEqual(["b", "c"]);
@@ -134,7 +134,7 @@ describe("a semaphore", () => {
     expect(order.slice(2)).toEqual(["d", "d", "a"]);
   });
 
-  test("what needs all of it is admitted, though less is asked for all the time", async () => {
+  test("a request for all of it is admitted next to a stream of smaller ones", async () => {
     const semaphore = new Semaphore(4, Infinity);
     const leave = semaphore.tryAcquire("a", 1);
     const whole = semaphore.acquire("b", 4, never);

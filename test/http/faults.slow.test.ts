@@ -1,4 +1,4 @@
-/** What goes wrong between a client and the service: bytes that are no request, clients that leave, storage that fails. */
+/** Faults between a client and the service: malformed requests, clients that disconnect, storage that fails. */
 
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
@@ -39,7 +39,7 @@ test.each([
   ],
   [`GET /v1/health HTTP/1.1\r\nHost: x\r\nX-Y: ${"y".repeat(20_000)}\r\n\r\n`, 431, "invalid_request"],
   [`GET /${"y".repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431, "invalid_request"],
-])("what is not a request is answered in the documented shape (%#)", async (bytes, status, code) => {
+])("malformed requests are answered in the documented shape (%#)", async (bytes, status, code) => {
   service = await startService();
   const { head, body } = await exchange(bytes);
   expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
@@ -120,7 +120,7 @@ test.each([
   },
 );
 
-test("pages and answers carry headers that keep browsers from running or framing what is not ours", async () => {
+test("pages and answers have headers that keep browsers from running or framing foreign content", async () => {
   service = await startService();
   for (const path of ["/docs/", "/docs/static/index.html", "/docs/static/swagger-ui-bundle.js"]) {
     const response = await fetch(service.baseUrl + path);

@@ -91,7 +91,7 @@ test.each<[string, object, (string | number)[], string, RegExp]>([
     /^expected string, got number$/,
   ],
   ["/v1/vectors/query", { filterz: {} }, ["body"], "invalid_request", /unknown property "filterz"/],
-])("%s with %j is 422 with a list of what is wrong, and where", async (path, more, loc, type, msg) => {
+])("%s with %j is 422 with a list of errors and their places", async (path, more, loc, type, msg) => {
   const answer = await plain(path, { ...index, ...more });
   expect(answer).toMatchObject({ status: 422, code: type });
   expect(answer.body).toEqual({ detail: [{ loc, msg: expect.stringMatching(msg), type }] });

@@ -26,7 +26,7 @@ interface Reply {
   readonly body: string;
 }
 
-/** Sends bytes on a connection of their own, and resolves to what comes back until it ends. */
+/** Sends bytes on a connection of their own, and resolves to the answer until it ends. */
 async function exchange(text: string): Promise<Reply> {
   const { hostname, port } = new URL(service.baseUrl);
   const socket = connect(Number(port), hostname);
@@ -211,7 +211,7 @@ test("a compressed body counts with the size that it has when it is not", async 
   expect(log.slice(before)).not.toContain('"level":50');
 });
 
-test("what says that it is gzip and is not, or ends early, is refused as JSON that is not", async () => {
+test("bodies that are declared as gzip and are not, or are cut short, are refused like invalid JSON", async () => {
   const whole = gzipSync(JSON.stringify({ index_name: "x", index_key: generateKey() }));
   for (const body of [
     Buffer.from("{}"),

@@ -24,7 +24,7 @@ afterAll(async () => {
   await rm(localFolder, { recursive: true });
 });
 
-test("text finds images and images find images, and an item keeps what it is asked to", async () => {
+test("text finds images and images find images, and an item keeps the requested parts", async () => {
   const address = await service.newIndex({ embedding_model: model });
   const items = [
     { id: "red", contents: { base64: red }, keep: true },
@@ -85,7 +85,7 @@ test("an image on an index without a model of images is 422", async () => {
   }
 });
 
-test("the client sends bytes and base64, and refuses what a service does not read", async () => {
+test("the client sends bytes and base64, and refuses unreadable images", async () => {
   const client = createClient(service.address);
   const index: VectorIndex = await client.createIndex({
     indexName: "by client",

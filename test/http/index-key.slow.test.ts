@@ -53,7 +53,7 @@ async function codeOf(indexKey: KeyProvider): Promise<string> {
 describe("a passphrase in a file", () => {
   const passphrase = "six random words are a passphrase";
 
-  test("opens what the library wraps by it, and is no part of the settings", async () => {
+  test("opens keys that the library wraps by it, and is no part of the settings", async () => {
     const path = await newFile(`${passphrase}\r\n`);
     const service = await startService({
       indexKey: parseIndexKeyProvider(`passphrase-file:${path}`, {}),
@@ -258,7 +258,7 @@ describe("Google Cloud KMS", () => {
     "google-kms:secret?endpoint=https://kms.example.com",
     `google-kms:${name}?endpoint=http://secret.example.com`,
     `google-kms:${name}?token=secret`,
-  ])("is not asked about what cannot be a key: %s", (reference) => {
+  ])("is not asked about invalid references: %s", (reference) => {
     const attempt = () => parseIndexKeyProvider(reference, {});
     expect(attempt).toThrow(/^SEALDEX_INDEX_KEY: .*expected/);
     expect(attempt).not.toThrow("secret");

@@ -30,7 +30,7 @@ beforeEach(() => {
   issued = new IssuedKeys(keys);
 });
 
-/** What another process with the same root key knows about issued keys. */
+/** The issued keys as another process with the same root key knows them. */
 function inAnotherProcess(store: BlobStore): IssuedKeys {
   return new IssuedKeys(new KeyStore(store, rootKey, () => now));
 }
@@ -175,7 +175,7 @@ test("a record that the storage changed, moved or invented is not accepted", asy
   expect(await isAccepted(a.apiKey)).toBe(true);
 });
 
-test("another root key accepts none of the keys, and lists what it cannot authenticate", async () => {
+test("another root key accepts none of the keys, and lists the records that it cannot authenticate", async () => {
   const { apiKey, record } = await keys.create({ name: "a", scopes: ["read"] });
   const others = new KeyStore(storage, `${rootKey}x`, () => now);
   expect(await new IssuedKeys(others).callerOf(apiKey, mayRead)).toBeUndefined();

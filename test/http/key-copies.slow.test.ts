@@ -25,7 +25,7 @@ async function post(path: string, body: object): Promise<number> {
   return response.status;
 }
 
-/** What is in the heap of the service, all of its strings among it. The snapshot collects garbage first. */
+/** The heap of the service, including all of its strings. The snapshot collects garbage first. */
 async function heapOf({ child }: ServiceProcess): Promise<Buffer> {
   child.kill("SIGUSR2");
   for (;;) {
@@ -62,7 +62,7 @@ test("no index key stays in the heap of the service once its requests are answer
     const foreign = { ...address, index_key: wrong[i], query_vectors: [1, 2] };
     expect(await post("/v1/vectors/query", foreign)).toBe(403);
   }
-  // What is held of the last request only, such as the subject of a regular expression, is of this one.
+  // Data of the last request only, such as the subject of a regular expression, are of this one.
   const others = { index_name: "another", index_key: generateKey() };
   for (let i = 0; i < 50; i++) await post("/v1/vectors/num_vectors", others);
   const heap = await heapOf(service);

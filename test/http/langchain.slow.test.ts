@@ -1,4 +1,4 @@
-/** The LangChain store over HTTP: the same store, with `{ baseUrl, apiKey }` in place of locations. */
+/** The LangChain store over HTTP: the same store, with `{ baseUrl, apiKey }` instead of locations. */
 
 import { Document } from "@langchain/core/documents";
 import { expect, test } from "vitest";

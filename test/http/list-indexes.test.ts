@@ -45,7 +45,7 @@ test("more names than results may have are refused, saying how to ask for less",
   expect(await list("?limit=3")).toEqual({ indexes: sorted.slice(0, 3) });
 });
 
-test("the client takes a limit and a name to go on from, and refuses others", async () => {
+test("the client takes a limit and a name to continue from, and refuses others", async () => {
   await start();
   const client = createClient(service.address);
   expect(await client.listIndexes({ limit: 2 })).toEqual(sorted.slice(0, 2));
@@ -58,7 +58,7 @@ test("the client takes a limit and a name to go on from, and refuses others", as
   await client.close();
 });
 
-test("the client lists in pages what is too large at once", async () => {
+test("the client lists in pages if one answer is too large", async () => {
   const asked: string[] = [];
   service = await startService();
   for (const index_name of names) await service.newIndex({ index_name });

@@ -55,7 +55,7 @@ test.each([
     code: "too_large",
     message: expect.stringContaining("expected an answer of at most 268435456 bytes"),
   });
-  // What the sockets of both sides hold may come on top of it.
+  // The buffers of both sockets may come on top of it.
   expect(await service.sent).toBeLessThan(400 * mebibyte);
   await client.close();
   service.close();

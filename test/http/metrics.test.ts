@@ -1,4 +1,4 @@
-/** What the service tells about itself: metrics, trainings, request ids. */
+/** Reports of the service: metrics, trainings, request ids. */
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type BlobStore, generateKey, openLocation, SealdexError } from "../../src/core.js";
@@ -83,7 +83,7 @@ test("a storage call that fails is counted as such, and its error is the caller'
   expect(valueOf(await scrape(), `sealdex_storage_errors_total{${labels}}`)).toBe(1);
 });
 
-test("a measured store does what the store does", async () => {
+test("a measured store behaves like the store", async () => {
   const store = metrics.measured(openLocation({ location: "memory" }), "index");
   expect(await store.create("a/b", Buffer.from("hello"))).toBe(true);
   expect(await store.create("a/b", Buffer.from("again"))).toBe(false);

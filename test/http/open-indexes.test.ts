@@ -1,4 +1,4 @@
-/** Which indexes the service keeps open, seen by what it loads from a real client. */
+/** The indexes that the service keeps open, by its loads from a real client. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type Client, createClient, generateKey } from "../../src/core.js";
@@ -64,7 +64,7 @@ test("of more than may be open, the least recently used is given up", async () =
   expect(loaded).toEqual(["1"]);
 });
 
-test("an index that nobody uses for ten minutes is given up, one in use is not", async () => {
+test("an index without a use for ten minutes is closed, one in use is not", async () => {
   const [idle, busy] = [await newIndex("idle"), await newIndex("busy")];
   await use(idle);
   await use(busy);
@@ -88,7 +88,7 @@ test("a failed load is not remembered", async () => {
   await expect(use(address)).rejects.toMatchObject({ code: "wrong_index_key" });
 });
 
-test("an index deleted behind its back is looked for once more, and then not found", async () => {
+test("an index deleted by others is requested once more, and then not found", async () => {
   const address = await newIndex("a");
   await use(address);
   await client.deleteIndex(address);
@@ -115,7 +115,7 @@ function heldListing(store: BlobStore) {
 }
 
 describe.each(["without anchors", "with anchors"])("%s", (anchoring) => {
-  test("what was acknowledged before a use began is seen, also if the index was being opened for another one", async () => {
+  test("a use sees writes acknowledged before it began, also if the index was being opened for another one", async () => {
     const store = createMemoryStore();
     const anchors = anchoring === "with anchors" ? { anchorLocation: createMemoryStore() } : {};
     const address = { indexName: "a", indexKey: generateKey() };
@@ -146,7 +146,7 @@ describe.each(["without anchors", "with anchors"])("%s", (anchoring) => {
   });
 });
 
-test("a use that opens an index sees what it writes itself", async () => {
+test("a use that opens an index sees its own writes", async () => {
   const address = await newIndex("a");
   const { upserted, left } = await indexes.use(address, async (index) => {
     await index.upsert([
@@ -160,7 +160,7 @@ test("a use that opens an index sees what it writes itself", async () => {
   expect([upserted, left]).toEqual([["a", "b"], ["b"]]);
 });
 
-test("what a use throws reaches its caller, and keeps the index open", async () => {
+test("errors of a use reach its caller, and keep the index open", async () => {
   const address = await newIndex("a");
   await use(address);
   const failing = indexes.use(address, (index) => index.query({ queryVector: [1], topK: -1 }));

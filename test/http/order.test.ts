@@ -61,7 +61,7 @@ test.each(["embedded", "over HTTP"])(
 );
 
 test.each(["embedded", "over HTTP"])(
-  "what queries alone have is refused %s, and an order of a query",
+  "options of queries alone are refused %s, and an order of a query",
   async (name) => {
     const index = name === "embedded" ? embedded : remote;
     const orderBy = { year: "asc" };
@@ -82,7 +82,7 @@ test.each(["embedded", "over HTTP"])(
 test.each([
   [{ order_by: { year: "desc" } }],
   [{ order_by: { year: -1 }, query_vectors: [], query_contents: null, cursor: null }],
-])("%j is answered with metadata, and a cursor for what follows", async (body) => {
+])("%j is answered with metadata, and a cursor for the next page", async (body) => {
   const first = await post({ ...body, top_k: 2 });
   expect(first).toMatchObject({
     status: 200,

@@ -1,4 +1,4 @@
-/** Several processes of one service: what they share, how one that dies is replaced, how all of them end. Needs a build. */
+/** Several processes of one service: shared state, replacement of one that dies, the end of all. Needs a build. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -16,7 +16,7 @@ const rootKey = generateKey();
 
 let folder: string;
 let child: ChildProcess;
-/** Resolves once nobody writes to its output any more: neither it nor the processes that it started. */
+/** Resolves when neither it nor the processes that it started write to its output any more. */
 let ended: Promise<unknown> | undefined;
 let output: string;
 let baseUrl: string;

@@ -22,7 +22,7 @@ const run = promisify(execFile);
 const versions = new URL("../clients/versions.json", import.meta.url);
 const pythonVersions = JSON.parse(readFileSync(versions, "utf8")) as readonly string[];
 
-/** What fails, and is the client's own: by version and check. */
+/** Failures of the client itself, by version and check. */
 const known: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "PyPI 0.12.0": {
     "upsert dictionaries with vectors, contents and metadata": "it refuses texts as contents itself",

@@ -8,7 +8,7 @@ const { clients } = await startBoth();
 const address = { indexName: "refusals", indexKey: generateKey() };
 const queryVector = [1, 2];
 
-/** What JSON has no text for, or another one. */
+/** Values without a text in JSON, or with another one. */
 const notJson = [null, Number.NaN, Infinity, Symbol("odd"), 1n, () => 1, new Date(0)];
 
 const anywhere: [string, (index: VectorIndex, client: Client) => Promise<unknown>][] = [

@@ -56,11 +56,11 @@ test.each<[string, readonly Item[], string, object]>([
 ])("more %s than a request may have is refused, saying how to ask for less", async (_, items, verb, body) => {
   const index = await start(items);
   expect(await service.post(`/v1/vectors/${verb}`, { ...index, ...body })).toMatchObject(tooLarge);
-  // The service goes on, and the room is free again.
+  // The service still works, and the room is free again.
   expect(await service.post("/v1/vectors/list_ids", { ...index, limit: 10 })).toMatchObject({ status: 200 });
 });
 
-test("the client asks in parts for what is too large at once", async () => {
+test("the client requests results in parts if they are too large at once", async () => {
   const { index_name: indexName, index_key: indexKey } = await start(large);
   const client = createClient({ baseUrl: service.baseUrl, apiKey: service.apiKey });
   const index = await client.loadIndex({ indexName, indexKey });

@@ -1,4 +1,4 @@
-/** The log that the service writes to standard output: complete, and never what the service waits for. Needs a build. */
+/** The log that the service writes to standard output: complete, and never awaited by the service. Needs a build. */
 
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -51,10 +51,10 @@ test.each(["1", "2"])("with %s processes, no line is lost when the service is st
   expect(lines.map((line) => JSON.parse(line).msg).filter((msg) => msg === "request")).toHaveLength(100);
 });
 
-test("a service whose log nobody reads answers, and ends", async () => {
+test("a service whose log is not read answers, and ends", async () => {
   const started = await startWithLog();
   started.log.pause();
-  // Beyond what the pipe and its reader hold.
+  // Beyond the buffers of the pipe and its reader.
   const statuses = await ask(started, 3000);
   expect(new Set(statuses)).toEqual(new Set([200]));
   const ended = once(started.child, "exit");

@@ -1,4 +1,4 @@
-/** Settings from the environment: what each may be, and that no refusal repeats a value. */
+/** Settings from the environment: the values of each, and that no refusal repeats one. */
 
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
@@ -188,7 +188,7 @@ test.each([
   ["SEALDEX_PROCESSES", "all"],
   ["SEALDEX_PORT", "80.5"],
   ["SEALDEX_PORT", "http"],
-])("refuses %s=%s and says what is expected", (name, value) => {
+])("refuses %s=%s and names the expected value", (name, value) => {
   const attempt = () => readSettings({ ...required, [name]: value });
   expect(attempt).toThrow(expect.objectContaining({ code: "invalid_request" }));
   expect(attempt).toThrow(new RegExp(`^${name}: expected`));

@@ -1,4 +1,4 @@
-/** Two service processes on one server: what each sees of the other, a crash under load, storage that goes away. Needs a build. */
+/** Two service processes on one server: changes that each sees of the other, a crash under load, storage that fails. Needs a build. */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
@@ -13,7 +13,7 @@ const rootKey = generateKey();
 const maxRetries = 100;
 /** A server that is slow, since the machine is, is no outage; one that is gone refuses connections. */
 const patience = { SEALDEX_STORAGE_TIMEOUT_MS: "20000" };
-/** Of a process that is only asked what may fail, again until it does not. */
+/** For a process whose calls may fail, and are repeated until they succeed. */
 const impatience = { SEALDEX_STORAGE_TIMEOUT_MS: "1500" };
 
 describe.each([
@@ -127,7 +127,7 @@ describe.each([
       const [, matches] = await Promise.all(waiting);
       expect(matches).toContainEqual({ id: "before", distance: 0 });
       const ids = await (await patient.loadIndex(address)).listIds();
-      // What was answered 503 may have been stored, in whole.
+      // Items answered with 503 may have been stored, in whole.
       expect(ids.filter((id) => id !== "during")).toEqual(["before", "waiting"]);
       expect(services.map(({ child }) => child.exitCode)).toEqual([null, null]);
     });

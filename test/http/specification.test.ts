@@ -89,7 +89,7 @@ describe("POST /v1/indexes/create", () => {
     expect(await describeIndex(typed)).toMatchObject({ index_type: "ivf", index_config: { dimension: 512 } });
   });
 
-  test("null and what other clients send without effect count as left out", async () => {
+  test("null and ineffective fields of other clients count as missing", async () => {
     const index = await service.newIndex({
       index_config: null,
       metric: null,
@@ -267,7 +267,7 @@ describe("POST /v1/vectors/query", () => {
     expect(found.map(({ id }) => id)).toEqual(ids);
   });
 
-  test("null, empty fields and what other clients send without effect count as left out", async () => {
+  test("null, empty and ineffective fields of other clients count as missing", async () => {
     const body = {
       ...index,
       query_vectors: [0, 0],
@@ -295,7 +295,7 @@ describe("POST /v1/vectors/query", () => {
     expect(await results({ ...index, query_vectors: [0, 0], top_k: 0 })).toEqual([]);
   });
 
-  test("a recall stands in place of n_probes and greedy, which other clients send as null", async () => {
+  test("a recall replaces n_probes and greedy, which other clients send as null", async () => {
     const plain = await results({ ...index, query_vectors: [0, 0], top_k: 3 });
     for (const recall of [0.8, 0.999, "exact", null]) {
       const body = { ...index, query_vectors: [0, 0], top_k: 3, recall, n_probes: null, greedy: null };

@@ -77,7 +77,7 @@ test("the service stops without waiting for connections that never asked anythin
   await Promise.all(gone);
 });
 
-test("what is no TLS is refused, and the service goes on", async () => {
+test("connections without TLS are refused, and the service still works", async () => {
   const port = await start();
   const plain = connectPlain({ port, host: "127.0.0.1" });
   plain.write("GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\n");

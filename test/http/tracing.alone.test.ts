@@ -1,4 +1,4 @@
-/** Spans of requests and storage calls, as an SDK of OpenTelemetry records them, and that nothing of what is stored is in them. */
+/** Spans of requests and storage calls, as an SDK of OpenTelemetry records them, without stored data. */
 
 import { context, propagation, trace } from "@opentelemetry/api";
 import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-node";

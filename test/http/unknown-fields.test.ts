@@ -41,7 +41,7 @@ test.each<[string, object, string, string]>([
   const { status, body } = await service.post(`/v1/${path}`, { ...index, ...more });
   expect([status, body.code]).toEqual([422, "invalid_request"]);
   expect(body.detail).toContain(`${place}: unknown property ${what}`);
-  // What is ignored is not recommended.
+  // Ignored fields are not recommended.
   expect(body.detail).not.toMatch(/batch_size|rerank_mult|storage_precision/);
 });
 
@@ -70,7 +70,7 @@ test("unknown fields that are null count as left out", async () => {
 test.each([
   ["indexes/train", { batch_size: 2048, max_iters: 100, tolerance: 1e-6, max_memory: 0 }],
   ["indexes/create", { storage_precision: "float32" }],
-])("what published clients send to %s without effect is accepted: %j", async (path, more) => {
+])("ineffective fields of published clients to %s are accepted: %j", async (path, more) => {
   const { body } = await service.post(`/v1/${path}`, { ...index, ...more });
   expect(JSON.stringify(body)).not.toContain("unknown property");
 });

@@ -1,4 +1,4 @@
-/** What one half of the wire writes, the other reads back as it was. */
+/** Each half of the wire reads values as the other wrote them. */
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -156,7 +156,7 @@ test("a query is the same on the other side: one vector, several, or a text", ()
   );
 });
 
-test("the library's defaults of a query are sent, and HTTP's fill in what a request leaves out", () => {
+test("the library's defaults of a query are sent, and those of HTTP replace missing fields", () => {
   expect(wire.decodeQuery(sent(wire.encodeQuery(address, { queryVector: [1] })))).toMatchObject({
     topK: 100,
     nProbes: 1,
@@ -351,7 +351,7 @@ test.each([
   [500, "internal"],
   [502, "storage_unavailable"],
   [301, "internal"],
-])("an answer of status %i from somebody else means %s", (status, code) => {
+])("an answer of status %i from another server means %s", (status, code) => {
   for (const body of [
     undefined,
     null,
@@ -364,7 +364,7 @@ test.each([
   }
 });
 
-test("what JSON would lose is refused by the half that writes", () => {
+test("the half that writes refuses values that JSON would lose", () => {
   const query = (given: object) => wire.encodeQuery(address, given as { queryVector: number[] });
   const encodeItem = (given: object) => wire.encodeItem(given as Item, "items[4]");
   const cases: [string, () => unknown][] = [

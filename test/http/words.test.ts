@@ -62,7 +62,7 @@ test.each(queries)("%j finds the same over HTTP", async (query) => {
   }
 });
 
-test("words find what they stand in, by their fields' weights", async () => {
+test("words find their items, by the weights of fields", async () => {
   expect((await remote.query({ queryText: "limits" })).map(({ id }) => id)).toEqual(["mixed", "law"]);
   expect(await remote.query({ queryText: "throws" })).toEqual([]);
 });
@@ -98,7 +98,7 @@ test.each([
   expect(await post(query)).toMatchObject({ status: 422, body: { detail: expect.stringMatching(detail) } });
 });
 
-test("what the client writes, the service reads as it was", () => {
+test("the service reads values as the client wrote them", () => {
   const address = { indexName: "a", indexKey };
   const sent = (query: Parameters<typeof encodeQuery>[1]) =>
     decodeQuery(JSON.parse(JSON.stringify(encodeQuery(address, query))) as never);

@@ -19,7 +19,7 @@ const wraps = "/v1/indexes/wraps";
 
 afterEach(() => vi.useRealTimers());
 
-/** An index with one item, and what adds a wrap to it. */
+/** An index with one item, and a function that adds a wrap to it. */
 async function filledIndex(of: RunningService = service) {
   const address = await of.newIndex();
   expect((await of.post("/v1/vectors/upsert", { ...address, items: [item] })).status).toBe(200);
@@ -42,7 +42,7 @@ describe.each(Object.entries(clients))("%s", (_, client) => {
     return { address, index };
   };
 
-  test("wraps are added, listed with what they were given, and revoked", async () => {
+  test("wraps are added, listed with their options, and revoked", async () => {
     const { address, index } = await newIndex();
     const [reading, writing] = [generateKey(), Buffer.from(generateKey(), "hex")];
     const expiresAt = new Date(Date.now() + 1e9);

@@ -110,7 +110,7 @@ describe.each(Object.keys(providers))("%s", (kind) => {
     expect(await index.wraps.list()).toEqual([{ name: "owner", access: "owner", provider: key.name }]);
   });
 
-  test("wraps for one index only: what it wrapped for another opens nothing", async () => {
+  test("wraps for one index only: a key wrapped for another opens nothing", async () => {
     const [key] = await providers[kind]();
     const salt = "00".repeat(32);
     const [one, two] = ["00".repeat(16), "01".repeat(16)].map((indexId) => ({ indexId, salt }));
@@ -142,7 +142,7 @@ describe.each(Object.keys(providers))("%s", (kind) => {
   });
 });
 
-test("what a provider was given to wrap is zeroed once it is wrapped", async () => {
+test("the plaintext key is zeroed after a provider wrapped it", async () => {
   const [key] = await providers.Vault();
   const received: Uint8Array[] = [];
   const indexKey: KeyProvider = {
@@ -168,7 +168,7 @@ test("two wraps of one provider both open the index", async () => {
   expect(await codeOf(open(store).loadIndex({ indexName, indexKey: key }))).toBe("done");
 });
 
-test("what a service refuses is told apart, and no message holds a token or an answer", async () => {
+test("refusals of services have distinct errors, and no message contains a token or an answer", async () => {
   const store = createMemoryStore();
   const options = { address: base, token, key: "refusals" };
   await open(store).createIndex({ indexName, indexKey: vaultKey(options) });
@@ -212,7 +212,7 @@ test("Google's access token goes nowhere without TLS", () => {
   }
 });
 
-test("what cannot be a provider is refused", async () => {
+test("invalid providers are refused", async () => {
   expect(() => passphraseKey("short")).toThrow("at least 12 characters");
   expect(() => fileKey("")).toThrow("expected its path");
   expect(() => awsKmsKey({ keyId: "" })).toThrow("keyId");

@@ -1,4 +1,4 @@
-/** The keys of an open index: what signs, what checks, and what stays of the bytes that brought them. */
+/** The keys of an open index: signing, checking, and zeroing of the bytes that contained them. */
 
 import { expect, test } from "vitest";
 import { KeyRing } from "../../src/keys/key-ring.js";
@@ -16,7 +16,7 @@ test("a writer signs by the generation in force, which manifests bring, or by on
   expect(isBy(1, ring.sign("label", message))).toBe(true);
   expect(isBy(2, ring.sign("label", message, 2))).toBe(true);
   ring.advance(2);
-  // What was read before it arrives after it.
+  // An earlier read arrives later.
   ring.update(keysetUpTo(1));
   ring.advance(1);
   expect([ring.generation, isBy(2, ring.sign("label", message))]).toEqual([2, true]);

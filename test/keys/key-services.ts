@@ -16,7 +16,7 @@ export const requests: {
 /** The tokens that Vault and Google accept. */
 export const tokens = new Set([token]);
 
-/** Keys of the fake services, by name. Each authenticates what it is told to. */
+/** Keys of the fake services, by name. Each authenticates its associated data. */
 export const serviceKeys = new Map<string, Buffer>();
 
 function seal(name: string, plaintext: Buffer, context: string): Buffer {
@@ -42,7 +42,7 @@ function unseal(name: string, sealed: Buffer, context: string): Buffer | undefin
 
 const fromBase64 = (text: string) => Buffer.from(text, "base64");
 
-/** What each service answers: a status and a body. Requests that the real one would refuse are refused. */
+/** The answers of each service: a status and a body. Requests that the real one would refuse are refused. */
 function answer(path: string, headers: IncomingHttpHeaders, text: string): [number, object] {
   const body = JSON.parse(text) as Record<string, never>;
   const vault = /^\/v1\/transit\/(encrypt|decrypt)\/([\w-]+)$/.exec(path);

@@ -1,5 +1,5 @@
 /**
- * What somebody achieves who could open the index once, with all that a key gave, and who controls the storage: every object that was ever
+ * Attacks by a former holder of a key who controls the storage: every object that was ever
  * stored may be shown again, and others in their place.
  */
 
@@ -46,7 +46,7 @@ function newestRecord(blobs: Stored) {
   return { indexName, name, bytes: blobs.get(name) ?? new Uint8Array() };
 }
 
-/** A storage that keeps a copy of everything that was ever stored, also of what is deleted. */
+/** A storage that keeps a copy of everything that was ever stored, deleted objects included. */
 class Hoard extends Map<string, Uint8Array> {
   readonly all: Stored = new Map();
 
@@ -63,7 +63,7 @@ async function newIndex(blobs: Stored, anchors?: Stored) {
   return { index, indexKey };
 }
 
-/** What a thief makes of a copy, by the library itself, and shows in place of the manifests that there are. */
+/** Manifests that a thief makes from a copy, with the library itself, and shows instead of the present ones. */
 async function forgeFrom(copy: Stored, key: string, commits: number, shown: Stored): Promise<void> {
   const thief = await load(copy, key);
   for (let i = 0; i < commits; i++) await thief.upsert([{ id: `forged ${i}`, vector: [2, i] }]);
@@ -89,7 +89,7 @@ describe("commits of keys that were replaced", () => {
       for (const [name, bytes] of blobs.all) if (isRecord(name)) shown.set(name, bytes);
       expect(await outcomeOf(load(shown, key))).toBe("rollback_detected");
     }
-    // Which of the two histories is longer decides what a process sees that remembers its own.
+    // A process that remembers its own history sees the longer of the two.
     expect(["rollback_detected", "a b"]).toContain(
       await outcomeOf(index.listIds().then((ids) => ids.join(" "))),
     );
@@ -115,7 +115,7 @@ describe("commits of keys that were replaced", () => {
         expect(["rollback_detected", "wrong_index_key", "corrupt"], `${i} ${String(read)}`).toContain(read);
       }
     }
-    // The test forges what it means to.
+    // The forgery itself works.
     const rolledBack: Stored = new Map(copy);
     await forgeFrom(new Map(copy), indexKey, 2, rolledBack);
     expect(await outcomeOf(load(rolledBack, indexKey).then((one) => one.listIds()))).toContain("forged 1");
@@ -165,7 +165,7 @@ test("a change of keys that another process has overtaken is made on top of the 
 });
 
 describe("secrets of namespaces", () => {
-  /** Two namespaces, and what a reader has who was revoked before they were written. */
+  /** Two namespaces, and the keys of a reader who was revoked before they were written. */
   async function world() {
     const blobs: Stored = new Map();
     const { index, indexKey } = await newIndex(blobs);
@@ -282,7 +282,7 @@ describe("receipts of erasures", () => {
     const fresh = await load(blobs, indexKey);
     expect(await fresh.count({ namespace })).toBe(0);
     expect(await fresh.namespaces.readReceipt(receipt)).toEqual(erasure);
-    // Of what does not exist: so says the newest manifest.
+    // It does not exist, by the newest manifest.
     expect(await fresh.erase(namespace)).toMatchObject({ rows: 0, version: erasure.version });
   });
 
@@ -317,7 +317,7 @@ describe("an open process that was idle", () => {
     ["shows all of another history", false],
     ["hides the manifest after the one that is remembered", true],
   ])("notices if the storage %s, however long that has become", async (_, isHidden) => {
-    // While it remembers well, what is hidden passes for what is not written yet.
+    // While its memory is valid, hidden objects pass for unwritten ones.
     for (const minutes of isHidden ? [4, 10] : [0, 4, 10]) {
       const blobs: Stored = new Map();
       const clock = new StandingClock();

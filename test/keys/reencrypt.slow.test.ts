@@ -90,7 +90,7 @@ describe.each([
   });
 });
 
-test("a store that fails at any call leaves the index as it was, and the next call goes on with the rest", async () => {
+test("a store that fails at any call leaves the index unchanged, and the next call continues with the rest", async () => {
   for (let call = 0; ; call += 3) {
     const store = createMemoryStore();
     const { indexKey } = await newIndex(store);
@@ -116,7 +116,7 @@ test("a store that fails at any call leaves the index as it was, and the next ca
   }
 });
 
-test("what others write, merge and train meanwhile is there afterwards, under the new keys", async () => {
+test("concurrent writes, merges and trainings are there afterwards, under the new keys", async () => {
   const store = createMemoryStore();
   const { index, indexKey } = await newIndex(store);
   const other = await open(store).loadIndex({ indexName, indexKey });

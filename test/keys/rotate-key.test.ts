@@ -1,4 +1,4 @@
-/** Rotating the index key: what the old key is still good for, in this process and in others, at every point of failure. */
+/** Rotating the index key: remaining access by the old key, in this process and in others, at every point of failure. */
 
 import { describe, expect, test } from "vitest";
 import { type BlobStore, copyIndex, createClient, generateKey, SealdexError } from "../../src/core.js";
@@ -180,7 +180,7 @@ test.each([
   const index = await client.loadIndex({ indexName, indexKey: inForce });
   expect(await codeOf(open(store).loadIndex({ indexName, indexKey: out }))).toBe("wrong_index_key");
   await client.close();
-  // What is left to do after the commit is done by the next owner; records that are left go with the next change.
+  // The next owner does the remaining work after the commit; the next change deletes the remaining records.
   if (creates === 2) expect(await store.list("names/")).toHaveLength(1);
   const again = await open(store).loadIndex({ indexName, indexKey: inForce });
   await again.upsert([{ id: "b", vector: [0, 1] }]);

@@ -1,6 +1,6 @@
 /**
- * Random schedules of writes, wraps, revocations, rotations, renewals, erasures and crashes against a model: nobody who was revoked
- * reads or changes what was written after, nothing that was erased comes back, and nothing that was acknowledged is lost.
+ * Random schedules of writes, wraps, revocations, rotations, renewals, erasures and crashes against a model: revoked holders read
+ * and change no later item, nothing that was erased comes back, and nothing that was acknowledged is lost.
  * `SEALDEX_SCHEDULES`: how many.
  */
 
@@ -69,7 +69,7 @@ class Run {
   readonly #switched = switchedStore(this.store);
   readonly #client = createClient({ indexLocation: this.#switched, automaticTraining: false });
   readonly #holders = new Map<string, Holder>();
-  /** Keys that opened the index once and must not any more, with what their holders have open. */
+  /** Keys that opened the index once and must not any more, with the open indexes of their holders. */
   readonly #revoked: Holder[] = [];
   /** Ids of acknowledged writes, and their namespaces. */
   readonly #acknowledged = new Map<string, string | undefined>();
@@ -116,7 +116,7 @@ class Run {
     this.#switched.target = faultyStore(this.store, call, mishap);
     const outcome = await this.step(taken);
     this.#switched.target = this.store;
-    // What was interrupted is repeated by whoever may: then it is as if nothing had happened.
+    // An interrupted call is repeated by a process that may: then it is as if nothing had happened.
     if (outcome === "storage_unavailable") await this.#recover(taken);
   }
 
@@ -169,7 +169,7 @@ class Run {
     for (const writes of [this.#acknowledged, this.#possible]) {
       for (const [id, own] of writes) {
         if (own !== namespace) continue;
-        // What an erasure left that failed is erased by the one that follows.
+        // The next erasure finishes a failed one.
         if (outcome === "done" || outcome === "storage_unavailable") this.#acknowledged.delete(id);
         if (outcome === "done") this.#possible.delete(id);
         else if (outcome === "storage_unavailable") this.#possible.set(id, own);
@@ -232,7 +232,7 @@ class Run {
     if (taken.kind === "reencrypt") await owner.reencrypt();
     if (taken.kind === "compact") await owner.compact();
     if (taken.kind === "erase") expect(await this.#erase(undefined, taken.namespace, owner)).toBe("done");
-    // A wrap that may have been added has a key that nobody knows: it is taken back.
+    // A wrap that may have been added has an unknown key: it is revoked.
     if (taken.kind === "add" && !this.#holders.has(names[taken.who])) {
       expect(await codeOf(owner.wraps.revoke(names[taken.who]))).toMatch(/done|not_found/);
     }
@@ -240,7 +240,7 @@ class Run {
 }
 
 test(
-  "nobody revoked reads or changes what came after, nothing erased comes back, and nothing acknowledged is lost",
+  "revoked holders read and change no later item, nothing erased comes back, and nothing acknowledged is lost",
   async () => {
     let steps = 0;
     await fc.assert(

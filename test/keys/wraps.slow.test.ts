@@ -1,4 +1,4 @@
-/** Wraps: who opens an index with which key, what each may do, and what is left of a key that was revoked. */
+/** Wraps: who opens an index with which key, the access of each, and the remains of a revoked key. */
 
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
@@ -88,7 +88,7 @@ test("a writer changes items, and manages no keys", async () => {
   expect(await codeOf(open(store).deleteIndex({ indexName, indexKey: key }))).toBe("forbidden");
 });
 
-test("wraps are listed with what they were given, the owner's first", async () => {
+test("wraps are listed with their options, the owner's first", async () => {
   const store = createMemoryStore();
   const { index, indexKey } = await newIndex(store);
   const expiresAt = new Date(Date.now() + 1e9);
@@ -148,7 +148,7 @@ test("256 wraps at most, and the last opens the index", async () => {
 });
 
 describe("revoking a wrap", () => {
-  test("ends it at once in every process, and the others go on without being told", async () => {
+  test("ends it at once in every process, and the others continue without notice", async () => {
     const store = createMemoryStore();
     const { index, indexKey } = await newIndex(store);
     const [gone, stays, writes] = [generateKey(), generateKey(), generateKey()];
@@ -246,7 +246,7 @@ describe("an attacker with a key and the storage", () => {
     expect(await codeOf(load(store, key))).toBe("corrupt");
   });
 
-  test("that is a writer's makes one: the test forges what it means to", async () => {
+  test("of a writer makes one: the forgery of the test works", async () => {
     const { store, index, key } = await sharedIndex("read-write");
     await forge(store, await newestManifest(store, key));
     expect(await index.count()).toBe(0);
@@ -375,7 +375,7 @@ async function newestManifest(store: BlobStore, key: string) {
 
 type Opened = Awaited<ReturnType<typeof newestManifest>>;
 
-/** Stores an empty manifest after the newest one, by a holder who opened the index before, signed with what that holder has. */
+/** Stores an empty manifest after the newest one, by a holder who opened the index before, signed with that holder's keys. */
 async function forge(store: BlobStore, { record, signature, manifest }: Opened) {
   const { indexId, keys } = record;
   const folder = openFolder(store, indexName);

@@ -135,7 +135,7 @@ test("EnsembleRetriever: ranks of a similarity and an MMR retriever fused", asyn
   for (const { id } of found) expect(id).toEqual(expect.any(String));
 });
 
-test("ContextualCompressionRetriever: drops what is not near enough", async () => {
+test("ContextualCompressionRetriever: drops documents that are not near enough", async () => {
   const store = await filled();
   const retriever = new ContextualCompressionRetriever({
     baseRetriever: store.asRetriever(5),
@@ -180,7 +180,7 @@ test("SemanticSimilarityExampleSelector: makes a store of its own, and gives exa
   expect(await prompt.format({ input: "windy" })).toContain("windy weather > calm weather");
 });
 
-test("VectorStoreRetrieverMemory: remembers what fits", async () => {
+test("VectorStoreRetrieverMemory: remembers fitting memories", async () => {
   const memory = new VectorStoreRetrieverMemory({
     vectorStoreRetriever: newStore().asRetriever(1),
     memoryKey: "history",

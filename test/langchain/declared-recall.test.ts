@@ -49,7 +49,7 @@ afterEach(async () => {
   await client.close();
 });
 
-/** Ids of what a search finds, per query. */
+/** Ids of the results of a search, per query. */
 const idsOf = (search: (query: string) => Promise<{ readonly id?: string | undefined }[]>) =>
   Promise.all(queries.map(async (_, i) => (await search(`${i}`)).map(({ id }) => id)));
 

@@ -11,7 +11,7 @@ import { expect, test } from "vitest";
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-test("the page's code runs from top to bottom and finds what it says", async () => {
+test("the page's code runs from top to bottom and finds the documented results", async () => {
   const page = readFileSync(join(root, "docs", "langchain.md"), "utf8");
   const code = [...page.matchAll(/```js\n([\s\S]*?)```/g)].map(([, block]) => block).join("\n");
   const folder = await mkdtemp(join(tmpdir(), "sealdex-docs-"));

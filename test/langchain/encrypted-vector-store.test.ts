@@ -111,7 +111,7 @@ test.each([
     /^documents\[1\]: .* got number/,
   ],
   ["no list", "salmon", /^documents: expected an array, got string/],
-])("refuses %s in place of documents, and says which", async (_, documents, message) => {
+])("refuses %s instead of documents, and says which", async (_, documents, message) => {
   const store = open();
   const adding = store.addDocuments(documents as never);
   await expect(adding).rejects.toMatchObject({
@@ -147,7 +147,7 @@ test("deletes by id, by filter and all; anything else is an error", async () => 
   expect(await left()).toEqual([]);
 });
 
-test("a store with a filter deletes by id what it shows at the moment of the deletion", async () => {
+test("a store with a filter deletes by id only items that match it at the moment of the deletion", async () => {
   const store = createMemoryStore();
   let disturb: (() => Promise<unknown>) | undefined;
   const disturbed: BlobStore = {
@@ -169,7 +169,7 @@ test("a store with a filter deletes by id what it shows at the moment of the del
   const ids = ["a", "b"];
   await everything.addTexts(["one", "two"], [{}, {}], { ids });
   expect(await limited.getByIds(ids)).toHaveLength(2);
-  // Between what the deletion reads and its commit, "a" is put out of the store's reach.
+  // Between the reads of the deletion and its commit, "a" stops matching the store's filter.
   disturb = () => everything.addTexts(["one"], [{ classified: true }], { ids: ["a"] });
   await limited.delete({ ids });
   expect((await everything.getByIds(ids)).map(({ id }) => id)).toEqual(["a"]);
@@ -184,7 +184,7 @@ test("k defaults to 4, gives all where there are fewer, and none for 0", async (
   expect(await store.similaritySearch("key", 0)).toEqual([]);
 });
 
-test("k beyond what an index gives at a time still means all", async () => {
+test("k beyond the results that an index gives at a time still means all", async () => {
   const store = open();
   await store.addTexts(["a key", "b key", "c key"]);
   expect(await store.similaritySearch("key", 20_000)).toHaveLength(3);
@@ -491,7 +491,7 @@ test("is typed as a LangChain vector store, and a wrong operator does not compil
   expectTypeOf(filters).toBeFunction();
 });
 
-test("what one process stores, another opens with the key and finds again", async () => {
+test("another process opens the store with the key and finds its documents", async () => {
   const folder = await mkdtemp(join(tmpdir(), "sealdex-store-"));
   const indexKey = generateKey();
   const location = { location: "local", path: folder } as const;

@@ -8,7 +8,7 @@ const texts = [
   "The office is closed on public holidays.",
   "Our cats sleep all day.",
 ];
-/** Counts what it embeds. */
+/** Counts embedded texts. */
 const embeddings = {
   queries: 0,
   async embedDocuments(documents: string[]) {
@@ -41,7 +41,7 @@ test("a keyword search finds words and embeds nothing", async () => {
   expect(embeddings.queries).toBe(before);
 });
 
-test("a hybrid search has what words find first, and what vectors find too", async () => {
+test("a hybrid search returns matches by words first, and matches by vectors, too", async () => {
   const found = await store.hybridSearchWithScore("E1047", 4);
   expect(contentsOf(found.map(([document]) => document)).toSorted()).toEqual(texts.toSorted());
   const scores = found.map(([, score]) => score);
@@ -77,7 +77,7 @@ test("the store's own filter limits searches by words", async () => {
   await client.close();
 });
 
-test("what retrievers and stores do not take is refused", async () => {
+test("retrievers and stores refuse unknown options", async () => {
   const refused = { code: "invalid_request" };
   const wrong = [
     { searchType: "keyword", searchKwargs: { fusion: { method: "rank" } } },

@@ -5,7 +5,7 @@ import { index, RecordManager, type ListKeyOptions, type UpdateOptions } from "@
 import { beforeEach, expect, test } from "vitest";
 import { createClient, EncryptedVectorStore, generateKey, LexicalEmbeddings } from "../../src/index.js";
 
-/** What `index()` remembers of earlier runs; LangChain's core has none of its own. */
+/** A record manager, by which `index()` remembers earlier runs; LangChain's core has none of its own. */
 class MemoryRecordManager extends RecordManager {
   override lc_namespace = ["test"];
   readonly #records = new Map<string, { at: number; group: string | null }>();
@@ -57,7 +57,7 @@ beforeEach(() => {
 const texts = async () =>
   (await store.similaritySearch("text", 99)).map(({ pageContent }) => pageContent).sort();
 
-test("stores what is new and skips what is known", async () => {
+test("stores new documents and skips known ones", async () => {
   const source = [page("a", "text one"), page("a", "text two", { deep: [1, null] }), page("b", "text three")];
   expect(await run(source)).toMatchObject({ numAdded: 3, numSkipped: 0, numDeleted: 0 });
   expect(await run(source)).toMatchObject({ numAdded: 0, numSkipped: 3, numDeleted: 0 });
@@ -90,7 +90,7 @@ test("cleanup leaves documents of the same ids in another namespace", async () =
   expect((await other.listDocuments()).documents).toEqual(stored);
 });
 
-test("what was deleted behind its back does not disturb it", async () => {
+test("deletions by others do not disturb it", async () => {
   await run([page("a", "text one"), page("b", "text two")], "full");
   await store.delete({ deleteAll: true });
   expect(await run([page("b", "text three")], "full")).toMatchObject({ numAdded: 1, numDeleted: 2 });

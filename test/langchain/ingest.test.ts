@@ -1,4 +1,4 @@
-/** Adding more documents than fit in one batch: bounded batches, progress, stopping, going on. */
+/** Adding more documents than fit in one batch: bounded batches, progress, stopping, continuing. */
 
 import { Document } from "@langchain/core/documents";
 import { beforeEach, describe, expect, test } from "vitest";
@@ -58,7 +58,7 @@ test("long texts make smaller batches", async () => {
   expect(batches).toEqual([8, 8, 4]);
 });
 
-test("stops where it is told to, and goes on from there", async () => {
+test("stops at the given point, and continues from there", async () => {
   const store = new EncryptedVectorStore(embeddings, args);
   const stop = new AbortController();
   let stored = 0;
@@ -114,11 +114,11 @@ describe("aborted while a batch is being stored", () => {
     return countOf(filled);
   }
 
-  test("what was not committed yet is not there", async () => {
+  test("uncommitted documents are not there", async () => {
     expect(await stoppedAt("/segment/")).toBe(500);
   });
 
-  test("what is being committed is there whole, and no batch follows", async () => {
+  test("the batch being committed is there whole, and no batch follows", async () => {
     expect(await stoppedAt("/manifest/")).toBe(1000);
     // One batch is embedded ahead of what is stored.
     expect(batches).toEqual([500, 500, 500]);

@@ -14,7 +14,7 @@ const document = (source: string, tenant: string, pageContent: string) => ({
   metadata: { source, tenant },
 });
 
-test("a store counts and lists what its own filter admits", async () => {
+test("a store counts and lists items that match its own filter", async () => {
   await store.addDocuments(
     [document("a", "ours", "one"), document("b", "ours", "two"), document("a", "theirs", "three")],
     { ids: ["1", "2", "3"] },

@@ -21,7 +21,7 @@ function vectorOf(dimension: number, component: () => number): Float32Array {
   return Float32Array.from({ length: dimension }, component);
 }
 
-/** What LangChain's own function picks. */
+/** The picks of LangChain's own function. */
 function expected(query: ArrayLike<number>, candidates: Float32Array[], lambda: number, k: number): number[] {
   return langchains(
     Array.from(query),
@@ -31,7 +31,7 @@ function expected(query: ArrayLike<number>, candidates: Float32Array[], lambda: 
   );
 }
 
-describe("maximal marginal relevance picks what LangChain's own function picks", () => {
+describe("maximal marginal relevance picks the same as LangChain's own function", () => {
   test.each([
     ["gaussian vectors", gaussian],
     ["few different values, so that ties abound", () => Math.floor(3 * random()) - 1],
@@ -58,7 +58,7 @@ describe("maximal marginal relevance picks what LangChain's own function picks",
   });
 });
 
-/** Vectors by text; counts what it is asked. */
+/** Vectors by text; counts its calls. */
 class TableEmbeddings extends Embeddings {
   queries = 0;
   documents = 0;
@@ -210,7 +210,7 @@ describe.each(Object.entries(places))("maxMarginalRelevanceSearch, %s", (_, plac
     { indexType: "ivfpq", indexConfigParams: { pqDim: 8 } },
     { indexType: "ivfpq", indexConfigParams: { pqDim: 4, pqBits: 4 } },
   ] as const)("on codes without vectors: $indexType, $indexConfigParams", (options) => {
-    test.each(metrics)("reranks what the codes decode to, under %s", async (metric) => {
+    test.each(metrics)("reranks the decoded codes, under %s", async (metric) => {
       const { store, index } = await trained({ ...options, metric });
       const query = table.get("question") as number[];
       const include = ["decoded", "contents"] as const;

@@ -57,7 +57,7 @@ test("an index that a store made is refused to a store of another model, and ope
   await expect(other.addTexts(["a"])).rejects.toThrow(reason);
   const wider = new EncryptedVectorStore("sealdex/lexical-128", args);
   await expect(wider.addTexts(["a"])).rejects.toMatchObject({ code: "dimension_mismatch" });
-  // What needs no vectors needs no model.
+  // Calls without vectors need no model.
   await other.delete({ deleteAll: true });
   expect(await other.getByIds(["a"])).toEqual([]);
 });

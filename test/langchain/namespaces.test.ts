@@ -126,7 +126,7 @@ test("a store of a namespace refuses every call about another one, and stores no
   expect(await open().count()).toBe(1);
 });
 
-test("a search option that nobody knows is refused: one that is ignored would show all namespaces", async () => {
+test("an unknown search option is refused: an ignored one would show all namespaces", async () => {
   const store = open();
   const wrong = { namspace: "ann" } as object;
   const calls: (() => unknown)[] = [

@@ -96,7 +96,7 @@ test("a filter reaches the retriever in every form that the types accept", async
   expect(() => store.asRetriever({ searchKwargs: { fetchK: 9 } } as never)).toThrow(/searchType "mmr"/);
 });
 
-test("an empty filter deletes nothing; deleteAll deletes what the store's own filter matches", async () => {
+test("an empty filter deletes nothing; deleteAll deletes items that match the store's own filter", async () => {
   const place = args();
   const all = new EncryptedVectorStore(embeddings, place);
   await all.addTexts(["a", "b", "c"], [{ n: 1 }, { n: 1 }, { n: 2 }]);
@@ -112,7 +112,7 @@ test("an empty filter deletes nothing; deleteAll deletes what the store's own fi
   expect(await all.similaritySearch("a", 9)).toEqual([]);
 });
 
-test("a LangGraph store refuses what it does not take", async () => {
+test("a LangGraph store refuses unknown options", async () => {
   const place = args();
   for (const more of [
     { filter: { a: 1 } },

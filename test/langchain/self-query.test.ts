@@ -31,7 +31,7 @@ const films = [
   { title: "four", year: 2021, code: "x", tenant: "a" },
 ];
 
-/** A retriever over the films whose model answers with `filter`; what it finds, by title. */
+/** A retriever over the films whose model answers with `filter`; its results, by title. */
 async function found(
   filter: FilterDirective | undefined,
   searchParams: SelfQueryRetriever<EncryptedVectorStore>["searchParams"] = {},

@@ -38,7 +38,7 @@ test("gives the answer to the nearest prompt above the threshold", async () => {
   expect(await cacheOf({ scoreThreshold: 0 }).lookup("Who wrote Hamlet?", "model")).not.toBeNull();
 });
 
-test("keeps models apart, and replaces what was cached for exactly a prompt", async () => {
+test("keeps models apart, and replaces the cached answer of the same prompt", async () => {
   const cache = cacheOf();
   await cache.update("a question", "model a", answer("from a"));
   await cache.update("a question", "model b", answer("from b"));
@@ -48,7 +48,7 @@ test("keeps models apart, and replaces what was cached for exactly a prompt", as
   expect(await cache.lookup("a question", "model c")).toBeNull();
 });
 
-test("forgets after its time, and deletes on demand what it forgot", async () => {
+test("forgets after its time, and deletes forgotten answers on demand", async () => {
   vi.useFakeTimers({ toFake: ["Date"], now: 1_000_000 });
   const cache = cacheOf({ ttlSeconds: 60 });
   await cache.update("a question", "model", answer("yes"));

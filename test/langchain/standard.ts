@@ -1,6 +1,6 @@
 /**
  * The standard tests for vector stores of LangChain's Python side (`VectorStoreIntegrationTests` of
- * `langchain_tests.integration_tests`), for JavaScript: what any store must do, in the same order.
+ * `langchain_tests.integration_tests`), for JavaScript: the duties of any store, in the same order.
  */
 
 import { createHash } from "node:crypto";
@@ -9,7 +9,7 @@ import { Embeddings } from "@langchain/core/embeddings";
 import type { VectorStore } from "@langchain/core/vectorstores";
 import { describe, expect, test } from "vitest";
 
-/** A vector store with what LangChain's Python side has and its JavaScript base class has not. */
+/** A vector store with the methods that LangChain's base class has in Python and not in JavaScript. */
 export type StandardStore = VectorStore & {
   getByIds(ids: readonly string[]): Promise<Document[]>;
 };
@@ -79,7 +79,7 @@ export function standardTests(
       expect(await store.similaritySearch("foo", 1)).toEqual([withId(originals[2], "3")]);
     });
 
-    test("deleting what is not there is fine", async () => {
+    test("deleting missing documents is fine", async () => {
       const store = await newStore(embeddings);
       await store.delete({ ids: ["1"] });
       await store.delete({ ids: ["1", "2", "3"] });
@@ -119,7 +119,7 @@ export function standardTests(
       ]);
     });
 
-    test("getting what is not there gives nothing", async () => {
+    test("getting missing documents gives nothing", async () => {
       expect(await (await newStore(embeddings)).getByIds(["1", "2", "3"])).toEqual([]);
     });
 

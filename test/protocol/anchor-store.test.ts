@@ -1,4 +1,4 @@
-/** The anchors of one index in a location of their own: which is the newest, what they refuse, and what they cost. */
+/** The anchors of one index in a location of their own: the newest one, refusals, and cost. */
 
 import { describe, expect, test } from "vitest";
 import { AnchorStore } from "../../src/state/commit/anchored-history.js";
@@ -45,7 +45,7 @@ test("an index without anchors has none, and the newest is the one that was kept
   }
 });
 
-test("asking for the newest lists one name, and reads it only if it is newer than what is known", async () => {
+test("asking for the newest lists one name, and reads it only if it is newer than the known one", async () => {
   const { open, reads, lists, reset } = world();
   const [own, other] = [open(), open()];
   await own.advance(anchorOf(1), 1);

@@ -67,7 +67,7 @@ describe("with anchors", () => {
     const { open, quiet, keep } = await anchored();
     const log = open();
     await log.newest();
-    // The others go on elsewhere, from here.
+    // The others continue elsewhere, from here.
     const elsewhere = recordingStore();
     for (const key of await quiet.list(""))
       await elsewhere.quiet.create(key, (await quiet.read(key, whole)) ?? Buffer.of());
@@ -85,7 +85,7 @@ describe("with anchors", () => {
     const log = open();
     await log.newest();
     const { list } = anchors.store;
-    // Somebody empties the anchor location after the anchor was kept, and before the commit looks for a newer one.
+    // The anchor location is emptied after the anchor was kept, and before the commit requests a newer one.
     anchors.before.create = async () => {
       anchors.before.create = async () => {};
       anchors.store.list = async (prefix, options) => {

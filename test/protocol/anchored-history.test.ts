@@ -100,7 +100,7 @@ describe("without anchors", () => {
     );
   });
 
-  test("a successor of what was checked is proven without reading", async () => {
+  test("a successor of a checked manifest is proven without reading", async () => {
     const { manifests, history, read, reads } = world(3);
     for (const manifest of manifests) await history.check(manifest, undefined, read);
     await history.check(manifests[2], undefined, read);
@@ -121,7 +121,7 @@ describe("an anchor", () => {
     await history.check(newest, anchorOf(newest), gone);
   });
 
-  test("that is newer than what storage shows is a rollback", async () => {
+  test("that is newer than the manifests of storage is a rollback", async () => {
     const { manifests, newest, history, read } = world(3);
     await expect(history.check(manifests[1], anchorOf(newest), read)).rejects.toMatchObject(
       rolledBack("storage shows version 2, but version 3 is anchored"),
@@ -204,7 +204,7 @@ describe("below the history watermark", () => {
     );
   });
 
-  test("a process that slept goes on at the watermark", async () => {
+  test("a process that slept continues at the watermark", async () => {
     const { manifests, newest, history, read, reads } = collected();
     await history.check(manifests[4], undefined, read);
     await history.check(newest, anchorOf(manifests[19]), read);
@@ -252,7 +252,7 @@ test("the digests of the last 256 versions are remembered", async () => {
       rolledBack(`version ${version} belongs to another history`),
     );
   }
-  // What is older than that is followed by all of these.
+  // Older manifests are followed by all of these.
   await history.check(newest, anchorOf(forkOf(manifests, 44)), gone);
 });
 

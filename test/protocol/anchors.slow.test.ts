@@ -1,4 +1,4 @@
-/** What storage can and cannot do unnoticed to an index whose state is anchored: each attack works on whole copies of the stores. */
+/** Attacks on an index whose state is anchored, noticed or not: each works on whole copies of the stores. */
 
 import { afterEach, describe, expect, test } from "vitest";
 import { type BlobStore, createClient, generateKey, SealdexError } from "../../src/core.js";
@@ -104,7 +104,7 @@ test("an anchor of another history of the same index is refused, however long th
   expect(await codeOf(open(store).loadIndex({ indexName, indexKey, anchor: tokens[2] }))).toBe("done");
 });
 
-test("an anchor stays good while the index goes on, also once the manifest that it names was collected", async () => {
+test("an anchor stays valid while the index changes, even after its manifest was collected", async () => {
   const { store, indexKey, states, tokens } = await history(2);
   const clock = new StandingClock();
   const client = new EmbeddedClient({ indexLocation: store, automaticTraining: false }, clock);
@@ -272,7 +272,7 @@ describe("with an anchor location", () => {
     };
     const index = await open(store, failing).loadIndex({ indexName, indexKey });
     expect(await codeOf(index.upsert([{ id: "new", vector: [1, 1] }]))).toBe("storage_unavailable");
-    // It may have been stored all the same, whole, and then the next process goes on from there.
+    // It may have been stored all the same, whole; then the next process continues from there.
     const next = await open(store, anchors).loadIndex({ indexName, indexKey });
     await next.upsert([{ id: "next", vector: [1, 1] }]);
     expect(await next.count()).toBe(3);

@@ -1,4 +1,4 @@
-/** Collection: what is deleted, when, and by whom; and that nobody is disturbed by it. */
+/** Collection: the deleted objects, the time, the process, and that no other process is disturbed. */
 
 import { describe, expect, test } from "vitest";
 import {
@@ -46,7 +46,7 @@ async function unnamed(store: BlobStore, { inner }: Opened): Promise<string[]> {
   return objects.filter((name) => !named.has(name));
 }
 
-test("what others put among the records and the objects of indexes is passed over and left alone", async () => {
+test("foreign objects among records and objects of indexes are skipped and kept", async () => {
   const store = createMemoryStore();
   const client = createClient({ indexLocation: store });
   const kept = await client.createIndex(options);
@@ -158,7 +158,7 @@ test("an object that is truly gone is an error, however often the index changes"
   await expect(open().index.count()).rejects.toMatchObject({ code: "missing_object" });
 });
 
-test("what was stored before a fence is stored again rather than committed", async () => {
+test("objects stored before a fence are stored again rather than committed", async () => {
   const { store, open } = await newIndex();
   const collector = open();
   await fill(collector, 2);
@@ -169,7 +169,7 @@ test("what was stored before a fence is stored again rather than committed", asy
       const created = await store.create(key, bytes);
       if (key.includes("/segment/") && taken.length === 0) {
         taken.push(key);
-        // The collector takes it for what a crashed writer left, before its writer comes to commit it.
+        // The collector takes it for a leftover of a crashed writer, before its writer commits it.
         await gc(collector.inner, { graceMs: 0 });
         expect(await store.read(key, whole)).toBeNull();
       }
@@ -190,7 +190,7 @@ test("what was stored before a fence is stored again rather than committed", asy
   expect(await open().index.listIds()).toEqual(["late"]);
 });
 
-test("what a crashed writer left is deleted after a day, and not before", async () => {
+test("leftovers of a crashed writer are deleted after a day, and not before", async () => {
   const { clock, store, open } = await newIndex();
   const dying: BlobStore = {
     ...store,
@@ -215,7 +215,7 @@ test("what a crashed writer left is deleted after a day, and not before", async 
   expect(await unnamed(store, writer)).toEqual([]);
 });
 
-test("writers collect in passing: manifests and what they dropped do not pile up", async () => {
+test("writers collect in passing: manifests and dropped objects do not pile up", async () => {
   const { clock, store, open } = await newIndex();
   const writer = open();
   let most = 0;
@@ -225,7 +225,7 @@ test("writers collect in passing: manifests and what they dropped do not pile up
     most = Math.max(most, (await matching(store, "/manifest/")).length);
   }
   await writer.close();
-  // Two grace periods' worth, and what compaction adds.
+  // Two grace periods' worth, and the segments of compaction.
   expect(most).toBeLessThan(45);
   expect((await unnamed(store, writer)).length).toBeLessThan(45);
   expect(await open().index.count()).toBe(50);
@@ -293,7 +293,7 @@ test("of many writers one merges the segments that are due", async () => {
     );
   }
   expect(await open().index.count()).toBe(72);
-  // One segment an upsert, and one for each eight of them, with some merged twice where nobody was in time.
+  // One segment an upsert, and one for each eight of them, with some merged twice where no process was in time.
   expect(stored).toBeLessThan(72 + 24);
 });
 
@@ -322,7 +322,7 @@ async function deleteInPart(
   await client.close();
 }
 
-test("what is left of a deleted index goes a day later, and a living one is left alone", async () => {
+test("the remains of a deleted index are deleted a day later, and a live one is kept", async () => {
   const clock = new StandingClock();
   const store = createMemoryStore();
   const client = new EmbeddedClient({ indexLocation: store }, clock);
@@ -344,7 +344,7 @@ test("what is left of a deleted index goes a day later, and a living one is left
   expect(await living.count()).toBe(1);
 });
 
-test("what a deletion left that was cut short is deleted a day later", async () => {
+test("the remains of an interrupted deletion are deleted a day later", async () => {
   const clock = new StandingClock();
   const [indexLocation, configLocation] = [createMemoryStore(), createMemoryStore()];
   const client = new EmbeddedClient({ indexLocation, configLocation }, clock);

@@ -1,4 +1,4 @@
-/** What the commit code alone needs: keys of several generations, chains of manifests, and stores that count and interfere. */
+/** Parts for tests of commits alone: keys of several generations, chains of manifests, and stores that count and interfere. */
 
 import { signingKey, verifyKeyOf } from "../../src/crypto/signing.js";
 import type { IndexIdentity } from "../../src/state/commit/index-folder.js";
@@ -94,7 +94,7 @@ export function segmentRef(name: string, changes: Partial<SegmentRef> = {}): Seg
   };
 }
 
-/** A store in memory that writes down what it is asked, and calls `before` of a kind of call first. */
+/** A store in memory that records its calls, and calls `before` of a kind of call first. */
 export function recordingStore() {
   const store = createMemoryStore();
   const reads: string[] = [];
@@ -132,7 +132,7 @@ export function recordingStore() {
     creates,
     deletes,
     lists,
-    /** Forgets what was asked so far. */
+    /** Forgets the recorded calls. */
     reset(): void {
       for (const calls of [reads, creates, deletes, lists]) calls.length = 0;
     },

@@ -1,4 +1,4 @@
-/** The commit protocol, case by case: what a group is, what a stalled process does, what "newest" means. */
+/** The commit protocol, case by case: groups, stalled processes, and the meaning of "newest". */
 
 import { expect, test } from "vitest";
 import { generateKey } from "../../src/core.js";
@@ -17,7 +17,7 @@ import { whole } from "../ranges.js";
 
 const options = { indexName: "committed", indexKey: generateKey() };
 
-/** Counts calls by what they are for, and holds them up on demand. */
+/** Counts calls by purpose, and delays them on demand. */
 function watched(store: BlobStore) {
   const counts = { read: 0, create: 0, list: 0, delete: 0 };
   let hold: { readonly matches: (key: string) => boolean; readonly until: Promise<void> } | undefined;
@@ -48,7 +48,7 @@ function watched(store: BlobStore) {
   return {
     store: watchedStore,
     counts,
-    /** Holds up the next creation of such a key; returns what lets it go on. */
+    /** Delays the next creation of such a key; returns a function that lets it continue. */
     holdCreate(matches: (key: string) => boolean): () => void {
       let release = () => {};
       hold = { matches, until: new Promise((resolve) => (release = resolve)) };
@@ -164,7 +164,7 @@ test.each<[string, () => null]>([
       throw new Error("refused");
     },
   ],
-])("a change that %s for what another is about to do is asked again if that fails", async (_, first) => {
+])("a change that %s because of another's pending change is asked again if that fails", async (_, first) => {
   const { results, seen, store } = await changesInOneGroup(first);
   expect(results).toMatchObject([
     { status: "fulfilled", value: { version: 2 } },
@@ -175,7 +175,7 @@ test.each<[string, () => null]>([
   expect(await manifestsIn(store)).toHaveLength(3);
 });
 
-test("a change that declines what is stored is answered, and stores nothing", async () => {
+test("a change that declines the stored state is answered, and stores nothing", async () => {
   const { store, open } = await newIndex(new StandingClock());
   const { log } = open().inner;
   expect(await log.commit(() => null)).toBeNull();
@@ -222,7 +222,7 @@ test("a commit that was made before its writer slept is not made again", async (
   };
   const sleeper = open(sleepy);
   const write = sleeper.index.upsert([{ id: "x", vector: [0, 0], metadata: { by: "sleeper" } }]);
-  // Nobody can say any more what became of it: an error is right, a second commit would not be.
+  // Its outcome is unknown: an error is right, a second commit would not be.
   await expect(write).rejects.toThrow();
   expect((await other.index.get(["x"])).map(({ metadata }) => metadata)).toEqual([{ by: "other" }]);
 });
@@ -238,7 +238,7 @@ test("a reader that slept does not take a deleted manifest for one not yet writt
   expect(await reader.index.count()).toBe(5);
 });
 
-test("what a manifest that never counted says it dropped is not deleted", async () => {
+test("objects dropped by a manifest that never counted are not deleted", async () => {
   const clock = new StandingClock();
   const { store, record, open } = await newIndex(clock);
   const writer = open();
@@ -247,7 +247,7 @@ test("what a manifest that never counted says it dropped is not deleted", async 
   await letTimePass(clock, writer, 4);
   const { keys, indexId } = record;
   const newest = await writer.inner.log.newest();
-  // What a stalled compaction leaves: version 2, long deleted, made again by a writer that slept.
+  // Left by a stalled compaction: version 2, long deleted, created again by a writer that slept.
   const zombie = sealManifest(keys, indexId, {
     ...newest,
     version: 2,

@@ -30,7 +30,7 @@ const options = { indexName, indexKey: generateKey() };
 const minute = 60_000;
 const day = 24 * 60 * minute;
 
-/** What an index holds: ids and stamps. Null: there is no index. */
+/** The items of an index: ids and stamps. Null: there is no index. */
 type Model = Readonly<Record<string, string>> | null;
 
 interface Step {
@@ -147,7 +147,7 @@ async function startProcess(store: BlobStore, at: number): Promise<Process & { e
       return one;
     },
     async end() {
-      // Also what goes on in the background is a call that can go wrong.
+      // Calls in the background can fail, too.
       for (const one of opened) await one.close();
       await client.close();
     },
@@ -176,7 +176,7 @@ async function readModel(store: BlobStore, at: number): Promise<Model> {
   }
 }
 
-/** The store goes on: the index takes writes, and after some days nothing is left of what went wrong. */
+/** The store works again: the index takes writes, and after some days nothing is left of the failure. */
 async function goOn(store: BlobStore, model: Model, at: number): Promise<void> {
   const process = await startProcess(store, at);
   if (model === null) await process.client.createIndex(options);
@@ -265,7 +265,7 @@ const survivedMin = (stride: number) => (stride === 1 ? 500 : 15);
 const strideInMemory = repeats("SEALDEX_CRASH_STRIDE", { fast: 3, all: 3 });
 const stride = repeats("SEALDEX_CRASH_STRIDE", { fast: 9, all: 15 });
 
-test("whatever call of the store goes wrong, what was acknowledged stays and the index goes on", async () => {
+test("acknowledged items stay and the index still works, whichever call of the store fails", async () => {
   const survived = await enumerateCrashes(createMemoryStore(), strideInMemory);
   process.stdout.write(`crashes survived: ${survived} of ${survived}\n`);
   expect(survived).toBeGreaterThan(survivedMin(strideInMemory));

@@ -84,7 +84,7 @@ test.each(["compact", "train"] as const)(
   async (operation) => {
     const { own, other, expected, write, disturbNext, created } = await disturbedIndex();
     disturbNext(8, async (n) => {
-      // Replaced, new, deleted and, all in all, merged: in what the operation has read, and beyond it.
+      // Replaced, new, deleted and, all in all, merged: in the rows that the operation has read, and beyond.
       await write(`${5 * n}`, `replaced ${n}`);
       await write(`new ${n}`, "new");
       await other.index.delete({ ids: [`${5 * n + 1}`, `new ${n - 1}`] });
@@ -97,7 +97,7 @@ test.each(["compact", "train"] as const)(
     expect(created("model")).toBe(operation === "compact" ? 0 : 1);
     expect(sorted(await stateOf(own.index))).toEqual(sorted(expected));
     expect(sorted(await stateOf(other.index))).toEqual(sorted(expected));
-    // What was left alone is merged by the next, and nothing that was deleted comes back.
+    // The next one merges the remaining segments, and no deleted item comes back.
     await own.index.compact();
     expect((await own.inner.snapshots.newest()).segments.length).toBe(1);
     expect(sorted(await stateOf(own.index))).toEqual(sorted(expected));
@@ -125,7 +125,7 @@ test("rows that others write during a training are grouped by its lists if no wr
   expect(await regroup(own.inner, await own.inner.snapshots.newest(), { signal: undefined })).toBeNull();
 });
 
-test("a delete by filter finishes next to writers that never pause, and deletes what matched at its end", async () => {
+test("a delete by filter finishes next to writers that never pause, and deletes the items that match at its end", async () => {
   const { store, own, other, expected } = await disturbedIndex();
   const writers = [other, ...Array.from({ length: 3 }, () => openIndex(fixedRecord(), store, systemClock))];
   let writing = true;
@@ -215,7 +215,7 @@ test("the reservation of a holder that never comes delays others once", async ()
   expect(await writer.index.listIds()).toEqual(["a", "b", "c"]);
 });
 
-test("a reservation that is given back delays nobody", async () => {
+test("a released reservation delays no writer", async () => {
   const { own, other } = await disturbedIndex();
   const reservation = await own.inner.log.reserveNextCommit(reservationMsMax);
   const write = other.index.upsert([item("waits", "first")]);
@@ -256,7 +256,7 @@ test("compaction, training and deletes by filter finish while four processes wri
   await empty();
 }, 120_000);
 
-test("ids are deleted under a filter as of one moment: an item that another process replaces meanwhile is looked at again", async () => {
+test("ids are deleted under a filter at one moment: an item that another process replaces meanwhile is checked again", async () => {
   const { own, other, expected, disturbNext } = await disturbedIndex();
   disturbNext(2, async (n) => {
     // Out of the filter's reach, and into it.

@@ -1,4 +1,4 @@
-/** A store in which one call goes wrong: what a process sees that crashes, or whose connection does. */
+/** A store in which one call fails, like for a process that crashes or loses its connection. */
 
 import { SealdexError } from "../../src/errors.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
@@ -11,7 +11,7 @@ export const mishaps = ["dies before", "dies after", "fails", "loses the acknowl
 export type Mishap = (typeof mishaps)[number];
 
 export interface FaultyStore extends BlobStore {
-  /** What was called when it happened; undefined: it did not. */
+  /** The call that failed; undefined: none. */
   readonly struck: string | undefined;
   /** Calls so far: of a deletion each key is one, since they are deleted one after the other. */
   readonly calls: number;

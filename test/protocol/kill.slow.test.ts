@@ -39,7 +39,7 @@ test.each(locationNames)(
         const batches = batchesOf(lines);
         first += batches.length;
         written.push(...batches);
-        // What it had acknowledged is there at once, and what it had begun is there whole or not at all.
+        // Acknowledged writes are there at once, and begun ones whole or not at all.
         const began = monotonicMs();
         const found = new Set(
           (

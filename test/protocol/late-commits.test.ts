@@ -1,4 +1,4 @@
-/** Commits of a writer that slept until what they follow was deleted. */
+/** Commits of a writer that slept until their predecessors were deleted. */
 
 import { describe, expect, test } from "vitest";
 import { ManifestLog } from "../../src/state/commit/manifest-log.js";
@@ -19,10 +19,10 @@ import {
 
 const freshMs = historyMs / 4;
 
-describe("a commit of a writer that slept until what it follows was deleted", () => {
+describe("a commit of a writer that slept until its predecessors were deleted", () => {
   /**
    * A writer that knows version 2 of 9, and sleeps before or after it creates version 3. When it wakes, versions 1 and 2 are gone
-   * and what `meanwhile` does is done; `own` is what the writer stored, if it did.
+   * and `meanwhile` has run; `own` is the manifest that the writer stored, if it did.
    */
   async function slept(
     when: "before" | "after",
@@ -56,7 +56,7 @@ describe("a commit of a writer that slept until what it follows was deleted", ()
     return { log, committed, quiet };
   }
 
-  test("counts nothing if the sequence went on from another one in its place", async () => {
+  test("counts nothing if the sequence continued from another one at its version", async () => {
     const { committed } = await slept("before", (store, _, others) => storeAll(store, others.slice(3, 6)));
     expect(await committed).toMatchObject({ version: 7, dimension: 2 });
   });
@@ -67,7 +67,7 @@ describe("a commit of a writer that slept until what it follows was deleted", ()
     expect(await committed).toMatchObject({ version: 3, dimension: 2 });
   });
 
-  test("counts nothing if it stands alone, before those that went on", async () => {
+  test("counts nothing if it is alone, before those that continued", async () => {
     const { committed, quiet } = await slept("before", (store, _, others) =>
       storeAll(store, others.slice(5, 8)),
     );
@@ -84,7 +84,7 @@ describe("a commit of a writer that slept until what it follows was deleted", ()
       code: "storage_unavailable",
       message: 'index "borders": the write was delayed for so long that its outcome cannot be determined',
     });
-    // What is written next is not held up by it.
+    // It does not delay the next write.
     await storeAll(quiet, chain(6, keysUpTo(1), 3).slice(5));
     await expect(log.commit(same)).resolves.toMatchObject({ version: 7 });
   });

@@ -7,7 +7,7 @@
  */
 
 export interface Call {
-  /** What it was, for people. */
+  /** Its name, for people. */
   readonly name: string;
   readonly began: number;
   /** Infinity where it failed: it may have had its effect at any time since, or have it yet, or never. */
@@ -16,7 +16,7 @@ export interface Call {
   readonly writes?: Readonly<Record<string, string | null>>;
   /** A delete by filter: of all items whose stamps begin with this. */
   readonly deletesStamps?: string;
-  /** What a read saw: every live id and its stamp. */
+  /** The result of a read: every live id and its stamp. */
   readonly seen?: Readonly<Record<string, string>>;
 }
 
@@ -110,5 +110,5 @@ export function expectLinearizable(calls: readonly Call[]): void {
         seen === undefined ? JSON.stringify(writes ?? deletesStamps) : `saw ${JSON.stringify(seen)}`;
       return `${began.toFixed(1)} to ${ended.toFixed(1)}  ${name}: ${what}`;
     });
-  throw new Error(`no order of these calls explains what they saw:\n${lines.join("\n")}`);
+  throw new Error(`no order of these calls explains their results:\n${lines.join("\n")}`);
 }

@@ -11,9 +11,9 @@ import { startGcsEmulator } from "../gcs-emulator/emulator.js";
 import { s3UnderTest } from "../servers/bucket.js";
 
 export interface TestLocation {
-  /** What a process needs to open it. */
+  /** The options by which a process opens it. */
   readonly location: StorageLocation;
-  /** Deletes what is there. */
+  /** Deletes all blobs. */
   empty(): Promise<void>;
 }
 

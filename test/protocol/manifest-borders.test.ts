@@ -1,4 +1,4 @@
-/** What the commit protocol refuses: names, manifests and anchors that cannot be right. */
+/** Refusals of the commit protocol: names, manifests and anchors that cannot be right. */
 
 import { describe, expect, test } from "vitest";
 import { decodeAnchor, encodeAnchor } from "../../src/state/commit/anchor.js";
@@ -105,7 +105,7 @@ describe("names of objects", () => {
     expect(indexObjectKinds).toEqual(["segment", "model"]);
   });
 
-  test("give back what they hold", () => {
+  test("give back their parts", () => {
     const orphan = { indexName: "a", indexId: Buffer.from(indexId), since: 1_800_000_000_000 };
     expect(parseOrphanName(orphanName(orphan, orphan.since))).toEqual(orphan);
     expect(numberOf(manifestName(indexId, 258))).toBe(258);
@@ -122,7 +122,7 @@ describe("names of objects", () => {
     }
   });
 
-  test("of records are before what comes after their name, and after what comes before it", () => {
+  test("of records are before later names, and after earlier ones", () => {
     const after = afterRecords("a");
     expect(after).toBe("names/c40");
     expect(after > recordName("a", 1)).toBe(true);

@@ -1,4 +1,4 @@
-/** The log of one process: what it asks of storage, what it commits, and what it answers. */
+/** The log of one process: its requests, commits and answers. */
 
 import { describe, expect, test } from "vitest";
 import { type Change, ManifestLog } from "../../src/state/commit/manifest-log.js";
@@ -54,7 +54,7 @@ describe("a new index", () => {
 });
 
 describe("reading", () => {
-  test("what is known is asked of storage once", async () => {
+  test("known manifests are requested once", async () => {
     const { open, store, own, costs } = await newLog();
     await own.commit(same);
     const log = open(store);
@@ -65,12 +65,12 @@ describe("reading", () => {
     expect(costs()).toEqual({ ...before, reads: before.reads + 1, lists: before.lists + 1 });
   });
 
-  test("what needs no waiting is the known manifest, if it is recent or storage tells that there is none after it", async () => {
+  test("the known manifest needs no waiting if it is recent or storage tells that there is none after it", async () => {
     const { open, own, clock } = await newLog();
     const other = open();
     await other.newest();
     clock.advance(1);
-    // The store of `own` writes down what it is asked, and so cannot be asked without a read.
+    // The store of `own` records its calls, and so cannot be asked without a read.
     expect(own.newestNow(0)).toBeUndefined();
     expect(own.newestNow(1)?.version).toBe(1);
     expect(other.newestNow(0)?.version).toBe(1);
@@ -157,7 +157,7 @@ describe("a commit", () => {
     expect(own.known?.uploads).toEqual({ floor: 1, next: 6, since: clock.wall() });
   });
 
-  test("builds for ten seconds on what is known, then it looks first", async () => {
+  test("builds on the known manifest for ten seconds, then reads first", async () => {
     const { own, clock, costs, reset } = await newLog();
     clock.advance(9999);
     await own.commit(same);
@@ -193,7 +193,7 @@ describe("a commit", () => {
     expect(seen).toEqual([1, 1, 2]);
   });
 
-  test("tells what it changed, and what it dropped by that", async () => {
+  test("reports its changes and the dropped objects", async () => {
     const { quiet, clock } = await newLog();
     const versions: number[][] = [];
     const dropped: (readonly ObjectRef[])[] = [];
@@ -225,7 +225,7 @@ describe("a commit", () => {
     expect(costs().creates).toBe(0);
   });
 
-  test("that finds no index, or no connection, rejects all that wait, and the next one goes on", async () => {
+  test("that finds no index, or no connection, rejects all that wait, and the next one continues", async () => {
     const { own, quiet, before, clock } = await newLog();
     clock.advance(10_000);
     before.read = async () => {
@@ -238,7 +238,7 @@ describe("a commit", () => {
     expect(await quiet.list("")).toHaveLength(2);
   });
 
-  test("rejects if the store fails, and what waits behind it is committed", async () => {
+  test("rejects if the store fails, and the changes behind it are committed", async () => {
     const { own, before } = await newLog();
     let behind: Promise<Manifest | null> | undefined;
     before.create = async () => {
@@ -270,7 +270,7 @@ describe("a commit", () => {
   });
 
   test.each(["creating", "declining"])(
-    "that ends by %s has lost no race: what waits behind it does not pause",
+    "that ends by %s has lost no race: the changes behind it do not pause",
     async (by) => {
       const { own, before, clock, costs } = await newLog();
       const outcomes: Promise<unknown>[] = [];

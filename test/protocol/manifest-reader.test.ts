@@ -1,4 +1,4 @@
-/** Which manifest is the newest, and what finding it costs: memory that is fresh or old, gaps, replaced histories, revoked keys. */
+/** The newest manifest, and the cost of finding it: fresh or old memory, gaps, replaced histories, revoked keys. */
 
 import { describe, expect, test } from "vitest";
 import { AnchoredHistory, AnchorStore } from "../../src/state/commit/anchored-history.js";
@@ -98,7 +98,7 @@ describe("with a list that was made before", () => {
   const listedAt = { wall: 1, steady: 2 };
   const listOf = (...names: string[]) => ({ names, at: listedAt });
 
-  test("the first manifest of the index in it is the newest as of that list", async () => {
+  test("the first manifest of the index in it is the newest at the time of that list", async () => {
     const { reader, costs } = await world(3);
     const other = manifestName(new Uint8Array(16).fill(1), 9);
     const names = [other, `${manifestPrefix(indexId)}0`, name(3), name(2), name(1)];
@@ -145,7 +145,7 @@ describe("with a known manifest", () => {
     expect(costs()).toEqual(expected);
   });
 
-  test("what is read ahead is read together", async () => {
+  test("objects that are read ahead are read together", async () => {
     const { reader, reads, before } = await world(40, 40, 1);
     const waves = wavesOf(before);
     await reader.newest();
@@ -153,7 +153,7 @@ describe("with a known manifest", () => {
     expect(reads[30]).toBe(name(32));
   });
 
-  test("the moment of the newest is when its successor was looked for", async () => {
+  test("the time of the newest is that of the request for its successor", async () => {
     const { reader, before, clock, manifests } = await world(2, 2, 1);
     before.read = async () => clock.advance(10);
     const newest = await reader.newest();
@@ -438,7 +438,7 @@ describe("with anchors", () => {
 });
 
 describe("without waiting", () => {
-  /** A reader of a store that tells at once what is absent, and knows manifest 2. */
+  /** A reader that knows manifest 2, of a store that tells at once that a blob is absent. */
   async function informed(stored: number) {
     const { quiet, manifests, clock } = await world(3, stored);
     const reader = new ManifestReader(quiet, identityOf(keys), clock);
@@ -447,7 +447,7 @@ describe("without waiting", () => {
     return { reader, clock, quiet };
   }
 
-  test("the known manifest is the newest as of now if there is none after it", async () => {
+  test("the known manifest is the newest now if there is none after it", async () => {
     const { reader, clock } = await informed(2);
     for (const ms of [0, 5]) {
       clock.advance(ms);

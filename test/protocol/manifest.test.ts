@@ -1,4 +1,4 @@
-/** What a manifest says, and how changes of it are put together. */
+/** The content of manifests, and how changes of them are combined. */
 
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
@@ -91,7 +91,7 @@ describe("a manifest", () => {
     expect(byNamespace(one.segments, (segment) => segment)).toEqual([[a, c], [b], [d]]);
   });
 
-  test("gives what comes next a greater sequence", () => {
+  test("gives the next batch a greater sequence", () => {
     expect(nextSequence(empty)).toBe(1);
     expect(
       nextSequence(withSegments(segmentRef("a", { sequence: 3 }), segmentRef("b", { sequence: 8 }))),
@@ -153,7 +153,7 @@ describe("a manifest", () => {
     expect(bytes.length / segments.length).toBeLessThan(250);
   });
 
-  test("that nobody signed, or another one than its writer, is corrupt", () => {
+  test("without a signature, or with one of another than its writer, is corrupt", () => {
     const [keys, older] = [keysUpTo(2), keysUpTo(1)];
     const { manifest } = sealManifest(older, indexId, empty);
     const text = Buffer.from(JSON.stringify(encodeManifest(manifest)));
@@ -277,7 +277,7 @@ describe("replacing segments", () => {
     });
   });
 
-  test("replaces those alone that are older than what others replaced since", () => {
+  test("replaces only segments that are older than those that others replaced since", () => {
     const gone = segmentRef("gone", { sequence: 3 });
     expect(replaceSegments(latest, { old: [b, gone, d], stored: [stored] })).toEqual({
       segments: [a, { ...stored, sequence: 2 }, c, d],
@@ -322,7 +322,7 @@ describe("a create", () => {
     expect(await createConfirmed(gone, "a", bytes)).toBe(false);
   });
 
-  test("that fails is decided by what is stored", async () => {
+  test("that fails is decided by the stored manifest", async () => {
     const { quiet } = recordingStore();
     const failure = new Error("no answer");
     const failing = (effect: boolean) => ({

@@ -1,4 +1,4 @@
-/** What takes in all indexes of a location: a few requests for thousands of them, and the event loop goes on. */
+/** Calls that cover all indexes of a location: a few requests for thousands of them, and a free event loop. */
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -29,7 +29,7 @@ function counted(store: BlobStore) {
   return { asked, store: counting };
 }
 
-/** Records that nobody can open, and an object of each index. */
+/** Records that no key opens, and an object of each index. */
 async function manyIndexes(count: number): Promise<{ readonly store: BlobStore; readonly names: string[] }> {
   const store = createMemoryStore();
   const names = Array.from({ length: count }, (_, i) => `${i} ${(i * 7919) % count} ü`);
@@ -152,7 +152,7 @@ test("a client that deletes many indexes looks through all of them once per hour
     await client.createIndex({ indexName, indexKey });
     const before = asked.lists;
     await client.deleteIndex({ indexName, indexKey });
-    // What was begun in the background takes no longer: the store is in memory.
+    // Background work takes no longer: the store is in memory.
     for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate);
     return asked.lists - before;
   };

@@ -1,4 +1,4 @@
-/** The secrets of namespaces: which may be used after which manifest, what finding them costs, and that destroyed ones are gone. */
+/** The secrets of namespaces: which may be used after which manifest, the cost of finding them, and that destroyed ones are gone. */
 
 import { describe, expect, test } from "vitest";
 import { emptyManifest, type Manifest } from "../../src/state/commit/manifest.js";
@@ -153,7 +153,7 @@ describe("a namespace for writing", () => {
 });
 
 describe("finding a namespace", () => {
-  test("by its name asks storage for nothing, and finds what the manifest names alone", async () => {
+  test("by its name sends no request, and finds only namespaces of the manifest", async () => {
     const { own, open, costs, reset } = world();
     const ann = await own.forWriting("ann", manifest());
     const bob = await own.forWriting("bob", manifest());
@@ -215,7 +215,7 @@ describe("finding a namespace", () => {
     expect(await other.byId(drawn.id)).toMatchObject({ name: "ann" });
   });
 
-  test("passes over what others put among the secrets", async () => {
+  test("skips foreign objects among the secrets", async () => {
     const { own, quiet } = world();
     const ann = await own.forWriting("ann", manifest());
     const prefix = namespacesPrefix(indexId);
@@ -241,7 +241,7 @@ describe("finding a namespace", () => {
     // Moved to another name.
     await quiet.create(nameOf("bob", 0), bytes);
     await expect(open().forWriting("bob", manifest())).rejects.toMatchObject({ code: "corrupt" });
-    // Sealed for the place by somebody who has the index secret.
+    // Sealed for the place by a holder of the index secret.
     const context = { kind: "namespace", indexId, name: ann.objectName } as const;
     const plaintext = openObject(keys.namespace, context, bytes);
     for (const [secret, name, isSecretRight] of [
@@ -255,7 +255,7 @@ describe("finding a namespace", () => {
         code: "corrupt",
         message: `stored object ${ann.objectName}: it is not the secret that its namespace has`,
       });
-      // What no manifest names yet may be any secret, but of its own name.
+      // Before a manifest names it, it may be any secret, but of its own name.
       if (isSecretRight) await expect(open().forWriting("ann", manifest())).rejects.toThrow("secret");
       else expect((await open().forWriting("ann", manifest())).id).not.toBe(ann.id);
     }
@@ -316,7 +316,7 @@ describe("secrets that no manifest lets write any more", () => {
     const fresh = await own.forWriting("fresh", manifest([], 1));
     reset();
     own.forget(manifest([named]));
-    // No erasure yet: what is drawn and not named may still be committed; what was drawn after one that is not seen here may not.
+    // No erasure yet: an unnamed secret may still be committed, but not one drawn after an erasure that is not seen here.
     expect(await own.byId(dead.id)).toBe(dead);
     expect(await own.byId(named.id)).toBe(named);
     expect(reads).toEqual([]);

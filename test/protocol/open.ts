@@ -28,7 +28,7 @@ export interface Opened {
 }
 
 /**
- * A new index that is the same in every run: only what its keys give, such as the order of fingerprints, steers a run. `text`: if
+ * A new index that is the same in every run: only its keys, such as by the order of fingerprints, steer a run. `text`: if
  * it holds words.
  */
 export function fixedRecord(text?: TextDefinition): OpenedRecord {

@@ -27,7 +27,7 @@ export function expectPrefixes(batches: readonly AddedBatch[], reads: readonly R
     expect(seen.size, "items seen twice").toBe(ids.length);
     expect(
       ids.filter((id) => !known.has(id)),
-      "items that nobody added",
+      "items that no call added",
     ).toEqual([]);
     const there = batches.filter((batch) => batch.ids.some((id) => seen.has(id)));
     expect(
@@ -38,7 +38,7 @@ export function expectPrefixes(batches: readonly AddedBatch[], reads: readonly R
       there.filter((batch) => batch.began > ended),
       "batches of the future",
     ).toEqual([]);
-    // What ended before the read began, or before something began that the read saw, it must have seen.
+    // A read must have seen calls that ended before it began, or before a call began that it saw.
     const since = Math.max(began, ...there.map((batch) => batch.began));
     const missed = batches.filter((batch) => batch.ended < since && !batch.ids.every((id) => seen.has(id)));
     expect(missed, "acknowledged batches that a read did not see").toEqual([]);

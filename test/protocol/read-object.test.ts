@@ -11,7 +11,7 @@ function bytesOf(length: number): Uint8Array {
 }
 
 test.each([0, 1, mebibyte - 1, mebibyte, mebibyte + 1, 5 * mebibyte])(
-  "an object of %i bytes is read whole, by few reads of what is there",
+  "an object of %i bytes is read whole, in few reads",
   async (length) => {
     const store = createMemoryStore();
     const bytes = bytesOf(length);

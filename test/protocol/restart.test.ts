@@ -1,4 +1,4 @@
-/** Each server is killed and started again in the middle of a mixed load: nothing is lost, no answer is wrong, all go on. */
+/** Each server is killed and started again in the middle of a mixed load: nothing is lost, no answer is wrong, and all calls continue. */
 
 import { randomBytes } from "node:crypto";
 import { describe, inject, test } from "vitest";

@@ -89,7 +89,7 @@ export async function simulate(seed: number): Promise<Report> {
     });
   }
 
-  /** Deletes by filter what one of the writers wrote last. */
+  /** Deletes by filter the last items of one of the writers. */
   async function deleteOf(index: VectorIndex, who: string): Promise<void> {
     const by = `writer ${world.integer(0, 1)}`;
     await recordCall(`${who} deletes by filter`, { deletesStamps: `${by}.` }, async () => {
@@ -106,7 +106,7 @@ export async function simulate(seed: number): Promise<Report> {
     }
   }
 
-  /** Asks for the same again and again: what did not change meanwhile is answered from memory, if possible without waiting. */
+  /** Repeats one request: unchanged data are answered from memory, if possible without waiting. */
   async function watch(): Promise<void> {
     const { index } = open("watcher");
     const asked = {
@@ -197,7 +197,7 @@ export async function simulate(seed: number): Promise<Report> {
     }
   }
 
-  /** What a call asked for and saw, and when. A failed read says nothing; a failed write may have had its effect. */
+  /** The request and result of a call, and its times. A failed read says nothing; a failed write may have had its effect. */
   async function recordCall(
     name: string,
     call: Pick<Call, "writes" | "deletesStamps">,
@@ -214,9 +214,9 @@ export async function simulate(seed: number): Promise<Report> {
     }
   }
 
-  /** With everybody gone: the index takes writes, shows what was acknowledged, and leaves nothing lying about. */
+  /** Without other processes, the index takes writes, shows acknowledged items, and leaves no unused objects. */
   async function finish(): Promise<void> {
-    // What the last calls sent may still be under way.
+    // Requests of the last calls may still be under way.
     await world.wait(hour);
     const { index, inner, close } = open("last");
     for (const key of await blobs.list("index/")) {

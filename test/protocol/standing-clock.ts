@@ -35,7 +35,7 @@ export class StandingClock implements Clock {
     return this.#timers.filter(({ due }) => due <= this.ms + ms).length;
   }
 
-  /** Lets time pass, and calls what is due by then. */
+  /** Lets time pass, and calls the timers that are due by then. */
   advance(ms: number): void {
     this.ms += ms;
     const due = this.#timers.filter((timer) => timer.due <= this.ms);

@@ -13,14 +13,14 @@ interface Event {
   readonly happen: () => void;
 }
 
-/** Turns of the event loop in which nothing waits and nobody ends before a run counts as stuck. */
+/** Turns of the event loop in which nothing waits and no process ends, after which a run counts as stuck. */
 const idleTurnsMax = 10_000_000;
 
 export class World {
   /** Milliseconds since the beginning. */
   now = 0;
   readonly random: () => number;
-  /** What happened, in order: equal for equal seeds. */
+  /** Events in order: equal for equal seeds. */
   readonly trace: string[] = [];
   readonly #events: Event[] = [];
 
@@ -50,7 +50,7 @@ export class World {
     });
   }
 
-  /** Lets time pass until `work` is done, and returns what it gave. */
+  /** Lets time pass until `work` is done, and returns its result. */
   async run<T>(work: Promise<T>): Promise<T> {
     let settled = false;
     const end = () => {
@@ -58,11 +58,11 @@ export class World {
     };
     work.then(end, end);
     for (let idle = 0; !settled;) {
-      // All that can go on goes on; what is longer than a turn takes time, as it does elsewhere.
+      // All ready work continues; work longer than a turn takes time, as usual.
       await new Promise(setImmediate);
       const next = this.#events.shift();
       if (next === undefined) {
-        if (++idle > idleTurnsMax) throw new Error("the run is stuck: nothing waits and nobody ends");
+        if (++idle > idleTurnsMax) throw new Error("the run is stuck: nothing waits and no process ends");
         continue;
       }
       idle = 0;
@@ -88,7 +88,7 @@ export class World {
   }
 }
 
-/** What goes wrong, each as a probability per call of the store. */
+/** Faults, each with its probability per call of the store. */
 export interface Faults {
   /** The call fails and had no effect. */
   readonly before: number;

@@ -87,7 +87,7 @@ async function changeAndRead(
   }
 }
 
-/** A copy of what was attacked has the same answer, or is not made. */
+/** A copy of an attacked index has the same answer, or is not made. */
 async function copyAndRead(
   { blobs, anchors }: Place,
   answer: string,
@@ -131,7 +131,7 @@ describe.each(Object.keys(types) as (keyof typeof types)[])("%s", (type) => {
       );
       expect(results.right + results.older + results.refused).toBe(count);
       if (withAnchors) expect(results.older).toBe(0);
-      // What one unlink does, and no more: the newest manifests are gone.
+      // Like one unlink, and no more: the newest manifests are gone.
       const documented = /newest manifests|older state as a whole|delete an object|all but the records/;
       for (const name of older) expect(name).toMatch(documented);
     },

@@ -1,4 +1,4 @@
-/** What an active attacker does to storage: one or a few random changes of its bytes, names and states. */
+/** Active attacks on storage: one or a few random changes of its bytes, names and states. */
 
 import { numberOf } from "../../src/state/commit/object-names.js";
 import { blockAttacks } from "./block-attacks.js";

@@ -32,7 +32,7 @@ function pickOfSection(blocks: readonly SealedBlock[], wanted: string, random: R
   return pick(ofSection.length > 0 && random(4) > 0 ? ofSection : blocks, random);
 }
 
-/** What lies in the place of a block afterwards: all of another one, or as much of it as there is room for. */
+/** The bytes at a block's place afterwards: all of another one, or as much of it as fits. */
 function fitting(by: Uint8Array, present: Uint8Array, random: Random): Uint8Array {
   if (by.length === present.length || random(2) === 0) return by;
   return Buffer.concat([by.subarray(0, present.length), present.subarray(by.length)]);

@@ -1,4 +1,4 @@
-/** Random changes of what is stored, which a seed gives again. */
+/** Random changes of stored bytes, which a seed repeats. */
 
 import type { World } from "./world.js";
 

@@ -1,5 +1,5 @@
 /**
- * A wrong key and damage are told apart: whoever reads the error knows whether to look for a key or for a backup.
+ * Errors distinguish a wrong key from damage: the reader knows whether to find a key or a backup.
  * `SEALDEX_CLASSIFIED`: cases. `npm run test:long -- tamper` makes 10,000.
  */
 
@@ -22,7 +22,7 @@ afterAll(() => keeper.close());
 
 type Damage = (bytes: Uint8Array, random: Random) => Uint8Array;
 
-/** What storage that is not hostile does to bytes. */
+/** Faults of storage that is not hostile. */
 const damages: readonly Damage[] = [
   (bytes, random) => {
     const made = bytes.slice();

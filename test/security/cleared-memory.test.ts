@@ -1,4 +1,4 @@
-/** What was decrypted does not stay in memory once it is let go of. */
+/** Decrypted data do not stay in memory after their release. */
 
 import { expect, test } from "vitest";
 import { wasmMemory } from "../../src/engine/kernels/memory.js";
@@ -54,7 +54,7 @@ test.each(["ivfflat", "ivf", "ivfpq"] as const)(
   },
 );
 
-test("an index that is deleted leaves no vector in kernel memory, while its client goes on", async () => {
+test("a deleted index leaves no vector in kernel memory while its client stays open", async () => {
   const client = createClient({ indexLocation: createMemoryStore(), automaticTraining: false });
   const name = { indexName: "articles", indexKey: generateKey() };
   const index = await client.createIndex({ ...name, indexConfig: { type: "ivfflat", dimension } });

@@ -1,4 +1,4 @@
-/** What searches open in memory: what is there without waiting, and that all of it is given back, also when a read fails. */
+/** Memory of searches: blocks that need no waiting, and that all are released, also when a read fails. */
 
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/state/commit/clock.js";
@@ -70,12 +70,12 @@ afterEach(async () => {
   fails = () => false;
   held.release();
   await open.close();
-  // What was pinned was released: a closed cache keeps what is in use.
+  // The pinned blocks were released: a closed cache keeps blocks in use.
   expect(allocatedBytes()).toBe(bytesBefore);
 });
 
 const readers = () => held.snapshot.segments.map(({ reader }) => reader);
-/** Also what was read of the segments when they were opened. */
+/** Also the blocks that were read when the segments were opened. */
 const evictAll = () => {
   for (const { cache } of readers()) for (const { evict } of cache.idle()) evict();
 };

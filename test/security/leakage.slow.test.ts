@@ -1,4 +1,4 @@
-/** Nothing of what a caller stores or says can be read from the stored bytes, or from objects that get printed. */
+/** No data or key of a caller can be read from the stored bytes, or from printed objects. */
 
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -74,7 +74,7 @@ function found(plaintexts: readonly Buffer[]): string[] {
   );
 }
 
-test("the scan finds what is not encrypted", () => {
+test("the scan finds plaintext", () => {
   const original = stored;
   stored = [
     ...original,
@@ -153,7 +153,7 @@ test("clients, indexes and stores show no key to inspect, JSON or LangChain's se
   await client.close();
 });
 
-test("errors repeat neither keys nor what was to be stored", async () => {
+test("errors repeat neither keys nor items", async () => {
   const client = createClient({ indexLocation: { location: "local", path: folder } });
   const index = await client.loadIndex({ indexName: "leakage", indexKey });
   const secret = "canary secret saffron";

@@ -1,4 +1,4 @@
-/** With oblivious reads, what storage is asked for follows from what was written, whatever is looked for. */
+/** With oblivious reads, requests depend on writes alone, not on queries. */
 
 import { afterEach, expect, test } from "vitest";
 import { type Client, createClient, generateKey } from "../../src/core.js";
@@ -15,7 +15,7 @@ const access = { indexName: "hidden", indexKey: generateKey() };
 const item = (i: number) => ({
   id: `item-${i}`,
   vector: rows[i],
-  // Long enough that a segment is larger than what is read of its end.
+  // Long enough that a segment is larger than the part read from its end.
   contents: `text ${i} of ${i % 7 === 0 ? "salmon" : "keys"} `.repeat(20),
   metadata: { n: i, team: `team ${i % 10}` },
 });
@@ -79,7 +79,7 @@ async function lookFor(index: VectorIndex, seed: number): Promise<unknown[]> {
   ];
 }
 
-/** What a process reads that looks for items before and after another one writes. */
+/** The reads of a process that queries before and after another one writes. */
 async function traceOf(seed: number, oblivious: boolean): Promise<string[]> {
   const inner = await written();
   const { store, reads } = recorded(inner);
@@ -104,12 +104,12 @@ function numbered(reads: readonly string[]): string[] {
   );
 }
 
-test("what storage is asked for is the same, whatever is looked for; without, it is not", async () => {
+test("requests are the same for all queries with oblivious reads, and differ without", async () => {
   expect(await traceOf(1, true)).toEqual(await traceOf(2, true));
   expect(await traceOf(1, false)).not.toEqual(await traceOf(2, false));
 });
 
-test("which namespace is looked for does not show, and whether there is one of the name", async () => {
+test("requests show neither the namespace of a query nor whether it exists", async () => {
   const inner = await written();
   const writer = await open(inner, { oblivious: false }).loadIndex(access);
   const namespaces = ["ada", "bob", "nobody"];

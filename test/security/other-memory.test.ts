@@ -1,6 +1,6 @@
 /**
  * Whoever can write to storage and holds the key of one index can seal any bytes under it. A process that opens it beside other indexes computes nothing of
- * their memory, whichever way it reads: what no writer writes is corrupt.
+ * their memory, whichever way it reads: bytes that no writer writes are corrupt.
  */
 
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
@@ -35,7 +35,7 @@ type Kind = keyof typeof objectKinds;
 /** Other bytes for a block that is about to be sealed, or the same. */
 type Change = (plaintext: Buffer, block: number) => Uint8Array;
 
-/** Seals what the attacker wants while `write` runs, in objects of a kind. */
+/** Seals the attacker's bytes while `write` runs, in objects of a kind. */
 async function sealing(kind: Kind, change: Change, write: () => Promise<unknown>): Promise<void> {
   const { sealPieces } = ObjectSealer.prototype;
   const spy = vi.spyOn(ObjectSealer.prototype, "sealPieces").mockImplementation(function (
@@ -124,7 +124,7 @@ const readings: Record<string, (index: VectorIndex) => Promise<unknown>> = {
   train: (index) => index.train({ nLists: 2 }),
 };
 
-/** What each way to read says of an index for which the attacker sealed some objects: `read`, or the code of its error. */
+/** The result of each way to read an index for which the attacker sealed some objects: `read`, or the code of its error. */
 async function outcomesOf(
   indexConfig: IndexConfigInput,
   kind: Kind,
@@ -143,7 +143,7 @@ async function outcomesOf(
     metadata: { g: i },
   }));
   const steps: (() => Promise<unknown>)[] = [() => own.train({ nLists: 1 }), () => own.upsert(more)];
-  // The last one seals what is attacked.
+  // The last one seals the attacked object.
   if (kind === "model") steps.reverse();
   await steps[0]();
   await sealing(kind, change, steps[1]);
@@ -181,7 +181,7 @@ test.each(attacks)("%s", async (_, indexConfig, kind, change) => {
   });
 });
 
-test.each([ivf, ivfpq, flat, int8])("what is sealed as it should be is read: %o", async (indexConfig) => {
+test.each([ivf, ivfpq, flat, int8])("correctly sealed objects are read: %o", async (indexConfig) => {
   const outcomes = await outcomesOf(indexConfig, "segment", (plaintext) => plaintext);
   const keepsVectors = indexConfig.type === "ivfflat";
   for (const [reading, outcome] of Object.entries(outcomes)) {

@@ -38,7 +38,7 @@ test("a length tells one of few: of 16 in a doubling up to 64 KiB, of 32 beyond"
   }
 });
 
-test("what was padded comes back, whatever it ends in", () => {
+test("padded bytes come back, whatever their end", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 5000 }), fc.nat(40), (bytes, zeros) => {
       const plaintext = Buffer.concat([bytes, new Uint8Array(zeros)]);

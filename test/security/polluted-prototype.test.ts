@@ -1,4 +1,4 @@
-/** What somebody has put into `Object.prototype` is an option of no call, a field of no item and a value of no metadata. */
+/** Properties of `Object.prototype` are options of no call, fields of no item and values of no metadata. */
 
 import { expect, test } from "vitest";
 import {
@@ -15,7 +15,7 @@ import { encodeItem } from "../../src/client/wire/wire.js";
 import { drain } from "../behavior/listing.js";
 
 const aborted = AbortSignal.abort(new Error("polluted"));
-/** What would be taken for an option, and change what a call does. */
+/** Properties that could be taken for options and change the effect of a call. */
 const valid: Readonly<Record<string, unknown>> = {
   after: "z",
   deleteAll: true,
@@ -45,7 +45,7 @@ function isOptionNames(value: unknown): value is OptionNames {
 const tables = [...Object.values(methods), ...Object.values(methods.methodOptions)].filter(isOptionNames);
 const names = [...new Set(tables.flatMap((table) => [...table.names]))].sort();
 
-/** What calls of all kinds give. */
+/** The results of calls of all kinds. */
 async function work(): Promise<unknown> {
   const client = createClient({ indexLocation: { location: "memory" }, automaticTraining: false });
   const address = { indexName: "index", indexKey: generateKey() };

@@ -1,4 +1,4 @@
-/** Where the sealed blocks of segments lie: what an attacker can only guess, since it is in footers that the key opens. */
+/** The places of the sealed blocks of segments, which an attacker can only guess, since they are in sealed footers. */
 
 import { openFolder } from "../../src/state/commit/index-folder.js";
 import { folderPrefix, manifestPrefix, numberOf, recordPrefix } from "../../src/state/commit/object-names.js";

@@ -1,4 +1,4 @@
-/** A store that changes, swaps, hides or replays what it keeps is found out; no answer is ever silently wrong. */
+/** A store that changes, swaps, hides or replays objects is detected; no answer is ever silently wrong. */
 
 import { describe, expect, test } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
@@ -48,7 +48,7 @@ async function replace(store: BlobStore, key: string, bytes: Uint8Array | null):
 
 const detected = /^(corrupt|missing_object|rollback_detected|not_found|wrong_index_key)$/;
 
-/** The error of reading a store after `change`, or undefined where the answer is what it was before. */
+/** The error of reading a store after `change`, or undefined where the answer is the same as before. */
 async function outcome(
   store: BlobStore,
   expected: unknown,
@@ -84,7 +84,7 @@ async function neededKeys(store: BlobStore, expected: unknown): Promise<string[]
 }
 
 describe("with one object", () => {
-  test("flipped in any byte, the answer is an error or what it was", async () => {
+  test("flipped in any byte, the answer is an error or unchanged", async () => {
     const store = await fill();
     const expected = await readAll(store);
     const needed = await neededKeys(store, expected);
@@ -104,7 +104,7 @@ describe("with one object", () => {
     expect(needed.length).toBeGreaterThanOrEqual(5);
   });
 
-  test("cut short, extended or emptied, the answer is an error or what it was", async () => {
+  test("cut short, extended or emptied, the answer is an error or unchanged", async () => {
     const store = await fill();
     const expected = await readAll(store);
     for (const key of await neededKeys(store, expected)) {

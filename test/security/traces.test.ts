@@ -1,4 +1,4 @@
-/** What a store sees of two corpora that differ in every value and in no length: the same operations on the same bytes. */
+/** A store sees the same operations on as many bytes for two corpora that differ in every value and in no length. */
 
 import { expect, test } from "vitest";
 import { type Client, createClient, generateKey } from "../../src/core.js";

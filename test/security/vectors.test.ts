@@ -1,4 +1,4 @@
-/** What is computed here is what the standards say: published vectors, and an independent implementation on random input. */
+/** Results equal those of the standards: published vectors, and an independent implementation on random input. */
 
 import { createCipheriv, createSecretKey, hkdfSync, sign } from "node:crypto";
 import { gcm } from "@noble/ciphers/aes.js";
@@ -155,7 +155,7 @@ test("every derived key is that of an independent implementation, and no two are
   );
 });
 
-test("an independent implementation opens what is sealed here, and what it seals opens here", () => {
+test("an independent implementation opens objects sealed here, and its objects open here", () => {
   const parent = createSecretKey(Buffer.alloc(32, 7));
   const context = { kind: "segment", indexId: new Uint8Array(16), name: "index/a/segment/b" } as const;
   fc.assert(

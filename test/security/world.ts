@@ -1,4 +1,4 @@
-/** What an active attacker has: every state that an index ever had in storage, another index, and the present state to change. */
+/** Storage of an active attacker: every state that an index ever had, another index, and the present state to change. */
 
 import { createClient, generateKey } from "../../src/core.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
@@ -34,11 +34,11 @@ export function storeOf(blobs: Map<string, Uint8Array>): BlobStore {
 export interface World {
   readonly indexName: string;
   readonly indexKey: string;
-  /** What storage held after each change, the present state last. */
+  /** The blobs after each change, the present state last. */
   readonly states: readonly Blobs[];
-  /** What a reader saw of each. */
+  /** The answers of a reader for each. */
   readonly answers: readonly string[];
-  /** What the location of anchors holds, which the attacker does not control. */
+  /** The blobs of the anchor location, which the attacker does not control. */
   readonly anchors: Blobs;
   /** Another index of the same name, under another key. */
   readonly foreign: Blobs;

@@ -1,6 +1,6 @@
 /**
- * Project Wycheproof's vectors, which are made to break implementations: what is sealed, derived and signed here is what they
- * say, and what they call invalid is refused. Needs `node scripts/install-test-vectors.mjs`.
+ * Project Wycheproof's vectors, which are made to break implementations: seals, keys and signatures equal
+ * theirs, and invalid ones are refused. Needs `node scripts/install-test-vectors.mjs`.
  */
 
 import { createCipheriv, createDecipheriv, hkdfSync, verify } from "node:crypto";

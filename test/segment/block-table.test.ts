@@ -60,7 +60,7 @@ test("a section may end beyond 4 GiB", () => {
   expect(table.end).toBe(76 + 2 * (2 ** 32 - 1));
 });
 
-test("a block has what its own words say, beside those of any block", () => {
+test("a block has the values of its own words, beside those of any block", () => {
   const listWords: BlockWords<PageBlock & { readonly list: number }> = {
     count: rowWords + 1,
     make: (block, words, at) => ({ ...block, list: words[at + rowWords] }),

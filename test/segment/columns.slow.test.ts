@@ -250,7 +250,7 @@ describe("hostile metadata", () => {
   test("long arrays are left to the records", () => {
     const numbers = Array.from({ length: 5000 }, (_, i) => i);
     const metadatas = [{ a: numbers }, { a: numbers.slice(0, 64) }, { a: 70 }, {}, { a: numbers.slice(6) }];
-    // What is held of a long array may be enough, or not.
+    // The stored part of a long array may be enough, or not.
     expect(decided({ a: 70 }, metadatas)).toBe(3);
     expect(decided({ a: 20 }, metadatas)).toBe(5);
     expect(decided({ a: null }, metadatas)).toBe(3);

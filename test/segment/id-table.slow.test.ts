@@ -42,7 +42,7 @@ test("a table of more than two million rows finds each of them", () => {
   expect(find(entries, Uint8Array.from(randomBytes(16)))).toBe(-1);
 });
 
-test("a block of a table finds what is in it, and only that", () => {
+test("a block of a table finds its entries, and only those", () => {
   const bytes = Uint8Array.from(randomBytes(16 * 5000));
   const rows = Array.from({ length: 5000 }, (_, i) => bytes.subarray(16 * i, 16 * i + 16));
   const entries = finish(buildEntries(new Uint32Array(bytes.buffer), []));

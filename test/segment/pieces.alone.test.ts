@@ -126,7 +126,7 @@ test("a segment of many short rows looks at some thousands of them in each piece
   expect(pieces.reduce((sum, count) => sum + count, 0)).toBe(6 * n);
 });
 
-test("what is measured of held-out rows is copied in pieces", () => {
+test("measurements of held-out rows are copied in pieces", () => {
   const [n, dimension, nLists] = [24_000, 2, 600];
   const random = seededRandom(3);
   const points = Float32Array.from({ length: n * dimension }, random);

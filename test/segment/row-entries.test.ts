@@ -1,4 +1,4 @@
-/** Entries of a footer: what was written is read, in few bytes, and what no writer wrote is refused. */
+/** Entries of a footer: they are read as written, in few bytes, and forged ones are refused. */
 
 import fc from "fast-check";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** Models as bytes: what is read is what was written, bit by bit, and what is cut off or made up is refused. */
+/** Models as bytes: they are read as written, bit by bit, and cut or forged ones are refused. */
 
 import { describe, expect, test } from "vitest";
 import type { IndexConfig } from "../../src/engine/config.js";
@@ -50,7 +50,7 @@ describe.each(Object.keys(models))("a model, %s", (name) => {
     if (name === "coded") expect(read?.references).toBe(centroids);
   });
 
-  test("is refused if it is cut off, or goes on", () => {
+  test("is refused if it is cut off, or too long", () => {
     for (let length = 0; length < bytes.length; length += 7) {
       const cut = bytes.subarray(0, length);
       expect(() => decodeModel(cut, config)).toThrow(expect.objectContaining({ code: "corrupt" }));

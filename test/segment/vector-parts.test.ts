@@ -25,7 +25,7 @@ test("gathers rows in the order asked for", () => {
   expect(Array.from(vectors.gather(positions))).toEqual(expected);
 });
 
-test("every range is what the parts hold there, cut at the end", () => {
+test("every range has the values of the parts, cut at the end", () => {
   for (let first = 0; first < rows; first++) {
     for (let count = 1; count <= rows - first + 2; count++) {
       expect(vectors.range(first, count)).toEqual(rowsFrom(first, Math.min(rows, first + count)));

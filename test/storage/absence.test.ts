@@ -1,4 +1,4 @@
-/** Stores that tell at once that there is no blob, and what passes that on. */
+/** Stores that tell at once that there is no blob, and wrappers that pass this on. */
 
 import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -20,7 +20,7 @@ const openers: [string, () => BlobStore][] = [
   ["a local disk", () => openLocation({ location: "local", path })],
 ];
 
-test.each(openers)("%s tells what is absent, as a read would", async (_, open) => {
+test.each(openers)("%s tells that a blob is absent, like a read", async (_, open) => {
   const store = open();
   await store.create("a/b", bytes);
   await store.read("a/b", whole);
@@ -38,7 +38,7 @@ test("a local disk of which nothing was read yet leaves it to a read", async () 
   expect(absenceCheckOf(store)?.("a")).toBe(false);
 });
 
-test("what the file system refuses is for a read to report", async () => {
+test("a read reports refusals of the file system", async () => {
   const store = openLocation({ location: "local", path });
   await store.create("a", bytes);
   await store.read("a", whole);
@@ -60,7 +60,7 @@ async function isReadAsAbsent(store: BlobStore, key: string): Promise<boolean> {
   );
 }
 
-test("what lies in the folder of an index is asked for by its key", async () => {
+test("objects in the folder of an index are requested by their keys", async () => {
   const store = openLocation({ location: "memory" });
   const folder = openFolder(store, "a");
   await folder.create("index/1/manifest/5", bytes);

@@ -51,7 +51,7 @@ const handles = "shows every change to other handles at once";
 const aborts = "leaves a blob whole or absent when its create is aborted, and keeps working";
 const crowd = "takes thousands of calls at once";
 
-/** Replaces what the memory store holds, whoever else creates it meanwhile. */
+/** Replaces a blob of the memory store, whoever else creates it meanwhile. */
 async function put(store: BlobStore, key: string, bytes: Uint8Array): Promise<boolean> {
   do await store.delete([key]);
   while (!(await store.create(key, bytes)));
@@ -267,7 +267,7 @@ const faults: Record<string, { readonly fault: Fault; readonly caught: readonly 
     },
     caught: [anew, handles],
   },
-  "shortens keys to what a file's name may have": {
+  "shortens keys to the length of a file's name": {
     fault: (store) => ({ create: (key, bytes) => store.create(key.slice(0, 255), bytes) }),
     caught: [keys],
   },

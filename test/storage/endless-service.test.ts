@@ -13,7 +13,7 @@ const zeros = Buffer.alloc(mebibyte);
 let begin: (response: ServerResponse) => unknown = () => undefined;
 let settle: (bytes: number) => void = () => undefined;
 
-/** Begins every answer as `begin` does, and goes on for as long as somebody reads. */
+/** Begins every answer like `begin`, and continues while the client reads. */
 const server = createServer((request, response) => {
   request.resume();
   begin(response);
@@ -28,7 +28,7 @@ const server = createServer((request, response) => {
 beforeAll(() => new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve)));
 afterAll(() => server.close());
 
-/** What the answers of one call begin with, and how many bytes of the first were sent until its connection was closed. */
+/** The beginning of the answers of one call, and the number of bytes of the first that were sent before its connection was closed. */
 function answering(status: number, headers: Record<string, string> = {}) {
   begin = (response) => response.writeHead(status, headers);
   return new Promise<number>((resolve) => {
@@ -50,7 +50,7 @@ describe.each([
   ["s3", createS3Store],
   ["gcs", createGcsStore],
 ] as const)("%s", (_, createStore) => {
-  test("reads what it asked for of an object without an end, and leaves the rest", async () => {
+  test("reads the requested range of an object without an end, and leaves the rest", async () => {
     const store = createStore(location());
     const sent = answering(200);
     const read = await store.read("a", { offset: 5 * mebibyte + 3, length: 2 * mebibyte + 1 });

@@ -88,7 +88,7 @@ test("connections are encrypted, and only to a server with a certificate that is
   await rm(folder, { recursive: true });
 });
 
-test("a store goes on when the service was restarted", async () => {
+test("a store works again after a restart of the service", async () => {
   const store = openLocation(newLocation(), 6_000);
   await store.create("a", Uint8Array.of(1));
   const { port } = emulator;

@@ -26,7 +26,7 @@ test("signs as another implementation in use with the service does", () => {
   );
 });
 
-test("queries are sorted and encoded, also what encodeURIComponent leaves as it is", () => {
+test("queries are sorted and encoded, including characters that encodeURIComponent keeps", () => {
   expect(canonicalQuery({})).toBe("");
   expect(canonicalQuery({ prefix: "a/b c*'()!", "list-type": "2", é: "~-._" })).toBe(
     "list-type=2&prefix=a%2Fb%20c%2A%27%28%29%21&%C3%A9=~-._",
@@ -51,7 +51,7 @@ interface Sent {
   body: Buffer;
 }
 
-/** Signs a write, lets the test change what is sent, and returns the status and the code of the answer. */
+/** Signs a write, lets the test change the request, and returns the status and the code of the answer. */
 async function answerTo(
   change: (sent: Sent) => void = () => {},
   { now = new Date(), by = key, ...rest }: Partial<UnsignedRequest> & { now?: Date; by?: typeof key } = {},
@@ -80,7 +80,7 @@ async function answerTo(
   });
 }
 
-test("the emulator accepts what is signed and refuses whatever was changed since", async () => {
+test("the emulator accepts signed requests and refuses those changed since", async () => {
   expect(await answerTo()).toBe("200");
   const changes: Record<string, (sent: Sent) => void> = {
     method: (sent) => (sent.method = "POST"),

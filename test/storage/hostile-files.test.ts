@@ -1,4 +1,4 @@
-/** What else than a blob's file can have its name: in a folder that others can write to, or that something synchronises. */
+/** Other things with the name of a blob's file, in a folder that others write to or that is synchronized. */
 
 import { execFileSync } from "node:child_process";
 import {
@@ -59,7 +59,7 @@ async function listen(path: string): Promise<void> {
 }
 
 describe.skipIf(process.platform === "win32").each(Object.entries(notFiles))("%s", (_, { put, named }) => {
-  test("is no blob: a read says what is there, and a create does not touch it", async () => {
+  test("is no blob: a read names its kind, and a create does not touch it", async () => {
     const path = await newFolder();
     const store = createLocalStore({ path });
     await store.create("a/b", Uint8Array.of(1));
@@ -136,7 +136,7 @@ describe("a file that is longer than anything Sealdex stores", () => {
       await truncate(file, 3 * gibibyte);
       const opened = createClient({ indexLocation, automaticTraining: false });
       const read = opened.loadIndex({ indexName: "one", indexKey }).then((one) => one.get(["a"]));
-      // Of a segment, what follows its length is not read.
+      // Bytes beyond the length of a segment are not read.
       if (kind === "/segment/") expect(await read).toHaveLength(1);
       else await expect(read, name).rejects.toMatchObject({ code: "corrupt" });
       await opened.close();
@@ -145,7 +145,7 @@ describe("a file that is longer than anything Sealdex stores", () => {
   });
 });
 
-test("a file that grows, shrinks or is replaced while it is read gives what it had, or less", async () => {
+test("a file that grows, shrinks or is replaced while it is read gives its old bytes, or fewer", async () => {
   const path = await newFolder();
   const store = createLocalStore({ path });
   const contents = new Uint8Array(100_000).fill(7);
@@ -178,7 +178,7 @@ test("a second name of a file elsewhere is read, and deleted without the file", 
 });
 
 describe.skipIf(process.platform === "win32")("in the place of a folder", () => {
-  test("a link leads nothing out of the location: not what is created, listed or deleted", async () => {
+  test("a link leads no create, list or delete out of the location", async () => {
     const path = await newFolder();
     const elsewhere = await newFolder();
     await writeFile(join(elsewhere, "hosts"), "x");

@@ -34,7 +34,7 @@ test("a blob of 8 MiB takes a turn for each further piece, written, read, or rec
   expect(await turnsDuring(() => readBody(body(), whole, undefined))).toBeGreaterThanOrEqual(7);
 });
 
-test("of two creates of a large blob at once, one wins, and what it wrote stays", async () => {
+test("one of two concurrent creates of a large blob wins, and its bytes stay", async () => {
   const store = createMemoryStore();
   const blobs = [randomBytes(3 * mebibyte), randomBytes(2 * mebibyte)];
   const created = await Promise.all(blobs.map((blob) => store.create("a", blob)));

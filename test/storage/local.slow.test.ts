@@ -63,7 +63,7 @@ test("parts that are read together are each the right one, and leave no file ope
   if (process.platform === "linux") expect(await openFilesIn(folder)).toEqual([]);
 });
 
-test("what is read after a blob was replaced is the new one, while parts of the old one are still read", async () => {
+test("a read after a replacement gives the new blob while parts of the old one are still read", async () => {
   const store = createLocalStore({ path: await newFolder() });
   const old = new Uint8Array(20_000_000).fill(1);
   await store.create("a/b", old);
@@ -132,7 +132,7 @@ test("a process killed in the middle of creates leaves complete blobs, and each 
   expect(interrupted).toBeGreaterThan(0);
 });
 
-test("what a killed process left is deleted once it is an hour old; files of others stay", async () => {
+test("leftovers of a killed process are deleted after an hour; files of others stay", async () => {
   const folder = await newFolder();
   await mkdir(join(folder, "a"));
   const files = ["a/.0f.tmp", "a/.1f.tmp", "a/.keep", ".keep", "README.md"];
@@ -174,7 +174,7 @@ test("a folder that does not exist yet is an empty store", async () => {
   await expect(stat(path)).rejects.toThrow("ENOENT");
 });
 
-test("a store whose folder is emptied goes on", async () => {
+test("a store whose folder is emptied still works", async () => {
   const path = await newFolder();
   const store = createLocalStore({ path });
   await store.create("a/b", Uint8Array.of(1));
@@ -220,7 +220,7 @@ test("a path that is a file makes every operation fail, named with its key", asy
   }
 });
 
-/** As root every folder can be written; so this is done as a user who is nobody. */
+/** Root can write to every folder, so this runs as an unprivileged user. */
 async function unprivileged<T>(owned: string, work: () => Promise<T>): Promise<T> {
   if (process.getuid?.() !== 0) return work();
   await chown(owned, 65534, 65534);

@@ -39,7 +39,7 @@ test("a caller's own store is used as it is, and told from a location", () => {
   }
 });
 
-test("anything else is an invalid request that says what was expected", () => {
+test("anything else is an invalid request, and the message names the expected value", () => {
   for (const location of [{ location: "disk" }, { location: 3 }, {}, null, undefined, "memory", []]) {
     const { code, message } = refusal(location);
     expect(code).toBe("invalid_request");
@@ -119,7 +119,7 @@ test("errors never show how to get into a store", () => {
 });
 
 test("a package that is not installed is named with the command that installs it", async () => {
-  // The build alone, out of reach of what is installed for the tests.
+  // The build alone, out of reach of the packages of the tests.
   const folder = await mkdtemp(join(tmpdir(), "sealdex-alone-"));
   const root = join(import.meta.dirname, "..", "..");
   for (const name of ["dist", "package.json"]) {

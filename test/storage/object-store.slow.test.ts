@@ -1,5 +1,5 @@
 /**
- * What networks and lesser services do to requests, between the drivers for object services and real servers: answers
+ * Faults of networks and lesser services, between the drivers for object services and real servers: answers
  * lost, cut, refused or garbled, conditions ignored, stale reads. Each is done to both drivers.
  */
 
@@ -115,7 +115,7 @@ describe.each(Object.keys(servers))("%s between networks", (kind) => {
     beforeEach(async () => {
       proxy.behaviour = passOn;
       store = open();
-      // What the probe asks is asked by now.
+      // The probe has sent its requests by now.
       await store.create("first", one);
       proxy.methods.length = 0;
       return () => store.close();
@@ -162,7 +162,7 @@ describe.each(Object.keys(servers))("%s between networks", (kind) => {
       [429, "SlowDown"],
       [500, "InternalError"],
       [503, "SlowDown"],
-    ])("a create answered with %i %s is decided by what is there", async (status, code) => {
+    ])("a create answered with %i %s is decided by the stored object", async (status, code) => {
       proxy.behaviour = atFirst(1, "PUT", async () => failing(status, code));
       expect(await store.create("a", one)).toBe(true);
       proxy.behaviour = atFirst(1, "PUT", async (request) => {
@@ -184,7 +184,7 @@ describe.each(Object.keys(servers))("%s between networks", (kind) => {
       expect(await store.read("a", beginning)).toEqual(one);
     });
 
-    test("failures that may be over soon are told from those that somebody has to mend", async () => {
+    test("errors distinguish transient failures from those that an operator has to fix", async () => {
       proxy.behaviour = async () => failing(503, "SlowDown");
       expect(isTransientServiceError(await failure(store.read("a", beginning)))).toBe(true);
       proxy.behaviour = async () => "cut";
@@ -289,7 +289,7 @@ describe.each(Object.keys(servers))("%s between networks", (kind) => {
       expect(await store.list("")).toEqual(["c", "first"]);
     });
 
-    test("what is not ours is not listed, however much of it there is", async () => {
+    test("foreign objects are not listed, however many there are", async () => {
       const here = open({ path: undefined });
       await here.create("m/a", one);
       const names = ["m/", "m/A.txt", "m/a.b", ...Array.from({ length: 30 }, (_, i) => `m/_${i}`)];
@@ -388,7 +388,7 @@ describe.each(Object.keys(servers))("%s between networks", (kind) => {
       const echo: Behaviour = async ({ headers }) => ({
         status: 403,
         headers: { "content-type": "application/xml" },
-        // As services do, which repeat what was signed.
+        // Like services, which repeat the signed text.
         body: xml(
           "SignatureDoesNotMatch",
           `<Message>key ${accessKey} ${headers.authorization}</Message><AWSAccessKeyId>${accessKey}</AWSAccessKeyId><StringToSign>${headers.authorization}</StringToSign>`,
@@ -457,12 +457,12 @@ describe.each(Object.keys(servers))("%s between networks", (kind) => {
         };
         return lag;
       })(),
-      "lists what was there a while ago": async (request) => {
+      "lists the objects of a while ago": async (request) => {
         if (request.method !== "GET" || !request.url.includes("list-type")) return request.forward();
         const body = "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>";
         return { status: 200, headers: { "content-type": "application/xml" }, body };
       },
-      "keeps what was deleted": async (request) =>
+      "keeps deleted objects": async (request) =>
         request.method === "DELETE" ? { status: 204 } : request.forward(),
     };
     test.each(Object.keys(lesser))(

@@ -13,7 +13,7 @@ const killed = "loses nothing that it acknowledged when its server is killed in 
 beforeAll(() => void vi.useFakeTimers({ toFake: ["Date"] }));
 afterAll(() => void vi.useRealTimers());
 
-/** A store whose server can go away: `blobs` is what the server has, `answers` whether it does. */
+/** A store whose server can fail: `blobs` are those of the server, `answers` tells if it responds. */
 interface Remote {
   answers: boolean;
   blobs: BlobStore;
@@ -28,7 +28,7 @@ const faults: Record<
   }
 > = {
   "does nothing wrong": { caught: [] },
-  "answers from memory what its server should": {
+  "answers from memory without its server": {
     store: ({ blobs }) => ({ read: (key, range) => blobs.read(key, range) }),
     caught: [down, silent],
   },
@@ -54,7 +54,7 @@ const faults: Record<
     },
     caught: [killed],
   },
-  "leaves half of what it was storing": {
+  "leaves half of a blob": {
     async kill(remote) {
       await remote.blobs.create("writer/0/999999", Uint8Array.of(1));
     },

@@ -1,4 +1,4 @@
-/** A process with a store of its own, for what only several processes can show. */
+/** A process with a store of its own, for tests that need several processes. */
 
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -21,7 +21,7 @@ export class Peer {
     this.process.setMaxListeners(0);
   }
 
-  /** Starts creates of one key at once; resolves to what each did. */
+  /** Starts creates of one key at once; resolves to their outcomes. */
   create(key: string, contents: readonly Uint8Array[]): Promise<boolean[]> {
     const call = ++this.#calls;
     return new Promise((resolve, reject) => {

@@ -166,7 +166,7 @@ describe("a postgres location", unlessThere, () => {
     await drop(tableName);
   });
 
-  test("gives up what takes too long, and goes on", async () => {
+  test("gives up calls that take too long, and continues", async () => {
     const tableName = newTable();
     const store = createPostgresStore({ connectionString, tableName });
     await store.create("a", Uint8Array.of(1));
@@ -257,7 +257,7 @@ describe("postgres through an outage", unlessInstalled, () => {
     }
   });
 
-  test("what was acknowledged is safe even where the database does not wait for its disk", async () => {
+  test("acknowledged blobs are safe even if the database does not wait for its disk", async () => {
     await withPool(server.address, (pool) =>
       pool.query("ALTER DATABASE postgres SET synchronous_commit = off"),
     );

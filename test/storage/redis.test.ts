@@ -180,7 +180,7 @@ describe("redis over TLS", unlessInstalled, () => {
       return {
         open: async () => openLocation({ location: "redis", client, path }),
         createElsewhere(key, contents) {
-          // A connection of its own, by URL, trusting what its environment says.
+          // A connection of its own, by URL, with the settings of its environment.
           const location: StorageLocation = { location: "redis", connectionString: server.address, path };
           peer ??= new Peer(location, { NODE_EXTRA_CA_CERTS: server.caFile });
           return peer.create(key, contents);
@@ -193,7 +193,7 @@ describe("redis over TLS", unlessInstalled, () => {
     },
   });
 
-  test("a certificate of nobody that we trust is refused", async () => {
+  test("a certificate of an untrusted authority is refused", async () => {
     const store = openLocation({ location: "redis", connectionString: server.address });
     const { code, message } = await failure(store.read("a", beginning));
     expect(code).toBe("storage_unavailable");
@@ -209,7 +209,7 @@ describe("redis that evicts", unlessInstalled, () => {
   });
   afterAll(() => server.stop());
 
-  test("is refused at the first call, with what to do", async () => {
+  test("is refused at the first call, with advice", async () => {
     const own = { location: "redis", connectionString: server.address } as const;
     const client = new Redis(server.address);
     for (const location of [own, { location: "redis", client } as const]) {

@@ -103,7 +103,7 @@ test("a failure that passes is waited out, one that stays is reported", async ()
   expect(calls.list).toBeGreaterThan(2);
 });
 
-test("a delete is sent once: a second one could undo what somebody created in between", async () => {
+test("a delete is sent once: a second one could delete a blob that was created in between", async () => {
   const memory = createMemoryStore();
   await memory.create("a", bytes("first"));
   const { store, calls } = faulty(memory, "after", async (method) => {
@@ -125,7 +125,7 @@ test("where time runs out in an attempt, the failure of the one before is report
   await expect(whileTimePasses(reading)).rejects.toThrow("the connection was lost");
 });
 
-test("what is no transient failure is reported at once, as it came", async () => {
+test("other than transient failures are reported at once, unchanged", async () => {
   const error = new Error("access denied");
   const { store, calls } = faulty(createMemoryStore(), "before", () => {
     throw error;

@@ -1,4 +1,4 @@
-/** S3 on a real server. What happens where networks and lesser services fail is in object-store.slow.test.ts. */
+/** S3 on a real server. object-store.slow.test.ts has failures of networks and lesser services. */
 
 import { execFile, execFileSync } from "node:child_process";
 import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
@@ -96,7 +96,7 @@ describe.skipIf(server === null)("s3", () => {
     await proxy.stop();
   });
 
-  test("what the SDK finds in the environment is used, a session token with it", async () => {
+  test("the driver uses credentials of the environment, including a session token", async () => {
     const { bucket, endpoint } = location;
     const proxy = await startProxy(endpoint as string);
     const seen = new Set<unknown>();
@@ -131,7 +131,7 @@ describe.skipIf(server === null)("s3", () => {
     await proxy.stop();
   });
 
-  test("where the SDK is not installed, the error says what to install", async () => {
+  test("without the SDK, the error names the package to install", async () => {
     const folder = await mkdtemp(join(tmpdir(), "sealdex-no-sdk-"));
     const dist = new URL("../../dist", import.meta.url).pathname;
     await symlink(dist, join(folder, "dist"));
@@ -172,7 +172,7 @@ describe.skipIf(server === null)("s3", () => {
 });
 
 describe.skipIf(server === null)("s3 on a server that is restarted", () => {
-  test("a store fails clearly meanwhile and goes on by itself", async () => {
+  test("a store fails clearly meanwhile, and recovers by itself", async () => {
     const own = await startCeph();
     const { newBucket, stop } = withBuckets(own!);
     const store = openLocation({ ...(await newBucket("restart")), path: "x" }, 6_000);
@@ -191,7 +191,7 @@ describe.skipIf(server === null)("s3 on a server that is restarted", () => {
     await stop();
   }, 120_000);
 
-  test("what was acknowledged outlives the death of every daemon and of the writer", async () => {
+  test("acknowledged blobs outlive the death of every daemon and of the writer", async () => {
     const own = await startCeph({ durable: true });
     const { newBucket, stop } = withBuckets(own!);
     const location = { ...(await newBucket("durable")), path: "x" };

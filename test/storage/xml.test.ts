@@ -1,4 +1,4 @@
-/** The reader of services' XML: what they send, and what somebody in their place could. */
+/** The reader of services' XML, with answers of services and of an attacker. */
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -53,7 +53,7 @@ test.each([
   expect(() => parseXml(text)).toThrow(SyntaxError);
 });
 
-test("what it refuses, it does not repeat", () => {
+test("errors do not repeat the refused text", () => {
   expect(() => parseXml("<a>saffron &saffron; </a>")).not.toThrow(/saffron/);
   expect(() => parseXml("<saffron><b></saffron>")).not.toThrow(/saffron/);
 });

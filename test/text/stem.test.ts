@@ -37,7 +37,7 @@ test("stop words of the caller's own take the place of the language's, in any ca
   expect(["été", "ÉTÉ", "ete", "FOO", "le"].map(stem)).toEqual(["", "", "", "", "le"]);
 });
 
-test("what has an apostrophe is no reason to leave out what has none", () => {
+test("a stop word with an apostrophe does not exclude the same letters without one", () => {
   const stem = createStemmer({ version: 1, language: "english", stemming: false, stopWords: true });
   expect(["hell", "shell", "id", "well", "he'll"].map(stem)).toEqual(["hell", "shell", "id", "well", ""]);
 });

@@ -101,7 +101,7 @@ test("the keyboard alone signs in, changes the view, opens an index and answers 
   const page = await browser.context.newPage();
   const { keyboard } = page;
   const focused = () => page.evaluate(() => document.activeElement?.textContent ?? "");
-  // Views move the focus once they are drawn, which may be after what is waited for is visible.
+  // Views move the focus once they are drawn, which may be after the awaited element is visible.
   const hasFocus = (text: string) =>
     page.waitForFunction((wanted) => document.activeElement?.textContent === wanted, text);
   const tabTo = async (text: string) => {

@@ -1,4 +1,4 @@
-/** What the dashboard asks of the service, without a browser. */
+/** The requests of the dashboard, without a browser. */
 
 import { mkdtemp, readdir, rm, writeFile, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -160,7 +160,7 @@ test("indexes that are open are described, of others nothing but a write is know
   expect((await service.post("/v1/admin/open-indexes", { names: many })).status).toBe(422);
 });
 
-test("the audit log is paged, newest first, without what live figures ask", async () => {
+test("the audit log is paged, newest first, without the requests of live figures", async () => {
   for (let i = 0; i < 7; i++) await service.get("/v1/keys", { "X-Request-Id": `request-${i}` });
   await service.get("/v1/admin/live");
   const pages: string[][] = [];

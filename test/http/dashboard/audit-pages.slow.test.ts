@@ -1,4 +1,4 @@
-/** Pages of an audit log that several processes have written: of files that are longer than what is read at once. */
+/** Pages of an audit log that several processes have written: of files that are longer than one read. */
 
 import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

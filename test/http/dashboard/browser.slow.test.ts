@@ -1,4 +1,4 @@
-/** The dashboard in a real browser: what a person sees and does, and where keys go. */
+/** The dashboard in a real browser: views, actions, and the places of keys. */
 
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -71,7 +71,7 @@ test("a key that is not accepted is refused, and a reload signs out", async () =
   await page.close();
 });
 
-test("charts show what happens while someone looks", async () => {
+test("charts show requests while a user watches", async () => {
   const page = await signIn(browser, service);
   const rate = page.getByRole("figure").filter({ hasText: "Throughput" }).getByRole("status").first();
   // However long it takes until a report is between two queries.
@@ -244,7 +244,7 @@ test("keys go to the service alone, and neither keys nor items into a storage of
   const paths = ["describe", "get", "list", "num_vectors", "query_binary"];
   expect([...new Set(withKey)].map((path) => path.replace(/.*\//, "")).sort()).toEqual(paths);
 
-  // What the browser has left on disk.
+  // The files of the browser.
   await own.context.close();
   expect(await filesWith(own.profile, new URL(service.baseUrl).host)).not.toEqual([]);
   for (const secret of [indexKey, service.rootKey, "item-001", "Text of number"])

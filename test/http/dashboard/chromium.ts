@@ -37,7 +37,7 @@ export async function startDashboard(): Promise<DashboardService> {
   };
 }
 
-/** A browser with a profile of its own, and what its pages have complained about. */
+/** A browser with a profile of its own, and the errors of its pages. */
 export interface Browser {
   readonly context: BrowserContext;
   /** Where the profile is, with everything that the browser writes. */

@@ -1,4 +1,4 @@
-/** What the pages of the dashboard compute themselves. */
+/** Computations of the pages of the dashboard. */
 
 import { expect, test } from "vitest";
 import { percentileMs } from "../../../packages/server/admin/percentile.js";
@@ -7,7 +7,7 @@ import { projectTo2d } from "../../../packages/server/admin/data/principal-compo
 const seconds = [0.001, 0.01, 0.1];
 const histogram = (...counts: number[]) => ({ count: counts.at(-1) ?? 0, sumSeconds: 0, seconds, counts });
 
-test("a percentile is interpolated within its bucket, of what happened in between", () => {
+test("a percentile is interpolated within its bucket, from the requests in between", () => {
   const before = histogram(10, 10, 10);
   expect(percentileMs(before, before, 0.5)).toBeNull();
   expect(percentileMs(before, histogram(20, 20, 20), 0.5)).toBeCloseTo(0.5);
@@ -24,7 +24,7 @@ test("vectors are drawn along the two directions in which they differ most", () 
   const spread = (values: number[]) => Math.max(...values) - Math.min(...values);
   expect(spread(points.map(([x]) => x))).toBeCloseTo(20, 0);
   expect(spread(points.map(([, y]) => y))).toBeCloseTo(6, 0);
-  // Distances in the plane are those of the vectors, but for what does not show in two dimensions.
+  // Distances in the plane are those of the vectors, except for parts that two dimensions cannot show.
   const [[x0, y0], [x1, y1]] = [points[0], points[50]];
   const distance = Math.hypot(vectors[0][1] - vectors[50][1], vectors[0][3] - vectors[50][3]);
   expect(Math.hypot(x0 - x1, y0 - y1)).toBeCloseTo(distance, 1);
