@@ -1,6 +1,5 @@
 /** Scans list blocks for one query, opening as many at a time as the memory for one query allows. */
 
-import type { CoarseQuantizer } from "../engine/coarse-quantizer.js";
 import type { Search } from "../engine/search.js";
 import { SealdexError } from "../errors.js";
 import { type Task, waitFor } from "../threads/run.js";
@@ -22,8 +21,6 @@ export interface ScanPhase {
   readonly distances: readonly number[] | undefined;
   /** Whether rows may be ruled out by their codes. */
   readonly pruned: boolean;
-  /** That of the lists, if estimates make use of the lengths of centroids (see `ScanJob`). */
-  readonly quantizer?: CoarseQuantizer | undefined;
 }
 
 /** Holds kernel memory: call `free` when done. */
@@ -97,7 +94,7 @@ export class ListBlockScan {
     return matches === undefined ? phase : onlyMatching(phase, matches);
   }
 
-  #scanOpen({ blocks, distances, pruned, quantizer }: ScanPhase, { codes, tables }: OpenListBlocks): void {
+  #scanOpen({ blocks, distances, pruned }: ScanPhase, { codes, tables }: OpenListBlocks): void {
     const { searcher, snapshot } = this.#scope;
     searcher.residency.recordAddresses(snapshot, blocks, codes);
     this.#search.shadowBy(tables);
@@ -106,7 +103,6 @@ export class ListBlockScan {
         block: this.#scanned.push(listBlock) - 1,
         codes: codes[i].codes,
         distance: distances?.[i],
-        length: quantizer?.lengthOf(listBlock.block.list),
         pruned,
         newerSegments: listBlock.newerSegments,
         accepted: this.#accepted?.addressOf(listBlock.segment) ?? 0,

@@ -9,7 +9,7 @@ import type { IndexConfig } from "../engine/config.js";
 import type { ListBlockTable } from "../engine/list-block-table.js";
 import type { SpilledProbes } from "../engine/list-search.js";
 import { listCount, type Model } from "../engine/model.js";
-import type { Reach } from "../engine/recall-curves.js";
+import type { ScanLimits } from "../engine/recall-curves.js";
 import type { CodeBlock } from "../segment/code-table.js";
 import type { SegmentReader } from "../segment/segment-reader.js";
 import { spilledBytes } from "../segment/spilled-codes.js";
@@ -64,7 +64,7 @@ export class SpilledSearch {
     model: Model,
     table: ListBlockTable,
     sought: Sought,
-  ): (SpilledProbes & Reach) | undefined {
+  ): (SpilledProbes & ScanLimits) | undefined {
     const { segments } = this.#searched.residency.spilled;
     if (segments.length === 0 || this.#waiting-- > 0) return undefined;
     const limits = spilledLimits(model, sought, growth);

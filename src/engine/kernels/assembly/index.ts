@@ -30,6 +30,6 @@ export { scanFlat, scanFlatEach } from "./scan-flat";
 export { encodeSpilled, spilledRowBytes } from "./scan-spilled";
 export { scratchRowsMin } from "./scan-together";
 export { searchLists } from "./search-lists";
-export { searchOutlying, shareAround } from "./search-matching";
+export { shareAround } from "./search-matching";
 export { chooseSecond } from "./spill";
 export { waitingBytes } from "./waiting-rows";

@@ -79,7 +79,7 @@ export function isWanted(table: ListBlockTable, number: u32, unspilled: bool): b
 
 /** Makes `job` that of a block, and marks the block as scanned by the search `now`. */
 @inline
-export function setJob(query: Query, table: ListBlockTable, job: Job, number: u32, base: f64, length: f64, now: u32): void {
+export function setJob(query: Query, table: ListBlockTable, job: Job, number: u32, base: f64, now: u32): void {
   const listBlock = listBlockAt(table, number);
   checkBlock(query, listBlock.block);
   listBlock.block.lastUse = now;
@@ -87,7 +87,6 @@ export function setJob(query: Query, table: ListBlockTable, job: Job, number: u3
   job.block = listBlock.block;
   job.newerSegments = listBlock.newerSegments;
   job.base = base;
-  job.length = length;
   acceptMatches(table.matching, number, job);
 }
 

@@ -7,8 +7,6 @@ import { Job } from "./search";
 export class ListMatches {
   rows: u32;
   matches: u32;
-  /** The mean squared distance of its rows from the centroid. */
-  spread: f32;
 }
 
 /** What a filter accepts of a block. */
