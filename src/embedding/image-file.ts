@@ -88,6 +88,6 @@ function jpeg(view: DataView): ImageFile | undefined {
   return undefined;
 }
 
-function refused(message: string): SealdexError {
+export function refused(message: string): SealdexError {
   return new SealdexError("invalid_request", message);
 }

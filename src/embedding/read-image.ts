@@ -3,7 +3,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { SealdexError } from "../errors.js";
 import { base64OfUrl, type Image, isPixelData, type Keep, type Pixels } from "./image.js";
-import { checkImageBytes, checkImageFile, checkImageSize } from "./image-file.js";
+import { checkImageBytes, checkImageFile, checkImageSize, refused } from "./image-file.js";
 import { isBytes } from "../value-kinds.js";
 
 /** The bytes of a file of a known format and size, or pixels. */
@@ -73,8 +73,4 @@ async function readFileOf(path: string, where: string): Promise<Buffer> {
       cause,
     });
   }
-}
-
-function refused(message: string): SealdexError {
-  return new SealdexError("invalid_request", message);
 }

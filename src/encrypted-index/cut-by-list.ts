@@ -16,7 +16,7 @@ export function cutByList({ order, runs }: Grouped, segments: number): Grouped[]
     const own = runs.slice(first, next);
     parts.push({
       order: order.subarray(start, own.at(-1)?.end ?? start),
-      runs: own.map((run) => ({ list: run.list, start: run.start - start, end: run.end - start })),
+      runs: own.map(({ list, start: from, end }) => ({ list, start: from - start, end: end - start })),
     });
     first = next;
   }

@@ -11,7 +11,7 @@ export interface LexicalEmbeddingsParams {
   readonly dimension?: number;
 }
 
-const paramNames = optionNames<LexicalEmbeddingsParams>("LexicalEmbeddings", { dimension: true });
+const lexicalParamNames = optionNames<LexicalEmbeddingsParams>("LexicalEmbeddings", { dimension: true });
 
 /**
  * Embeddings without download, key or network. They are lexical: texts are similar if they share
@@ -25,7 +25,7 @@ export class LexicalEmbeddings extends Embeddings {
 
   constructor(params: LexicalEmbeddingsParams = {}) {
     super({});
-    params = takeOptions(params, paramNames);
+    params = takeOptions(params, lexicalParamNames);
     const { dimension = 512 } = params;
     this.#embedder = lexicalEmbedder(dimension);
     this.dimension = dimension;

@@ -53,11 +53,11 @@ export function documentsOf(
 ): AsyncGenerator<Document, void, undefined> {
   return generatorOf(() => {
     const own = takeOptions(options, documentsOptions);
-    return toDocuments(open, { ...own, ...limits.of(own), include });
+    return listedDocuments(open, { ...own, ...limits.of(own), include });
   });
 }
 
-async function* toDocuments(
+async function* listedDocuments(
   open: () => Promise<VectorIndex>,
   options: ItemsOptions<typeof include>,
 ): AsyncGenerator<Document, void, undefined> {

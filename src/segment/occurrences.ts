@@ -20,7 +20,7 @@ const firstChunk = words * 2 ** 8;
 /** Longer chunks would take long to allocate, and to sort. */
 const chunkMax = words * 2 ** 14;
 /** Terms between two pauses. */
-const together = 2 ** 14;
+const ranksTogether = 2 ** 14;
 
 export class Occurrences implements TermSink {
   /** The terms that occur, by their numbers in the vocabulary, in the order of first occurrence. */
@@ -59,7 +59,7 @@ export class Occurrences implements TermSink {
     for (let rank = 0; rank < order.length; rank++) {
       next[order[rank]] = end;
       ends[rank] = end += this.#countOf(this.terms[order[rank]]);
-      if (rank % together === together - 1) yield;
+      if (rank % ranksTogether === ranksTogether - 1) yield;
     }
     const pairs = new Uint32Array(2 * end);
     for (const chunk of this.#full) {

@@ -8,7 +8,7 @@ import { recordId, type Rows, storedText } from "./row.js";
 import { sortedInPieces } from "./sorted-in-pieces.js";
 
 /** Ids in one piece of work. */
-const together = 4096;
+const idsTogether = 4096;
 
 const fingerprintBytes = 16;
 
@@ -23,13 +23,13 @@ export function* sortedIdsOf(rows: Rows, fingerprints: Uint32Array): Work<Sorted
   const positions = new Map<string, number>();
   for (let i = 0; i < rows.length; i++) {
     positions.set(recordId(rows.at(i).record), i);
-    if (i % together === together - 1) yield;
+    if (i % idsTogether === idsTogether - 1) yield;
   }
   const ids = yield* sortedInPieces([...positions.keys()], (a, b) => (a < b ? -1 : 1));
   let bytes = 0;
   for (const [i, id] of ids.entries()) {
     bytes += fingerprintBytes + Buffer.byteLength(id, "utf8");
-    if (i % together === together - 1) yield;
+    if (i % idsTogether === idsTogether - 1) yield;
   }
   // One buffer for all entries: a buffer per id costs more than the sorting.
   const stored = Buffer.alloc(bytes);
@@ -42,7 +42,7 @@ export function* sortedIdsOf(rows: Rows, fingerprints: Uint32Array): Work<Sorted
     end += fingerprintBytes;
     end += stored.write(id, end, "utf8");
     ends[i] = end;
-    if (i % together === together - 1) yield;
+    if (i % idsTogether === idsTogether - 1) yield;
   }
   return { ids, entry: (i) => stored.subarray(i === 0 ? 0 : ends[i - 1], ends[i]) };
 }

@@ -3,13 +3,13 @@
 import type { Work } from "../engine/work.js";
 
 /** Values sorted, or merged, in one piece of work. */
-const together = 4096;
+const valuesTogether = 4096;
 
 /** `compare`: as that of `Array.sort`. */
 export function* sortedInPieces<T>(values: readonly T[], compare: (a: T, b: T) => number): Work<T[]> {
   let runs: T[][] = [];
-  for (let start = 0; start < values.length; start += together) {
-    runs.push(values.slice(start, start + together).sort(compare));
+  for (let start = 0; start < values.length; start += valuesTogether) {
+    runs.push(values.slice(start, start + valuesTogether).sort(compare));
     yield;
   }
   while (runs.length > 1) {
@@ -26,7 +26,7 @@ function* merge<T>(a: readonly T[], b: readonly T[], compare: (a: T, b: T) => nu
   const merged: T[] = [];
   for (let i = 0, j = 0; i < a.length || j < b.length;) {
     merged.push(j === b.length || (i < a.length && compare(a[i], b[j]) < 0) ? a[i++] : b[j++]);
-    if (merged.length % together === 0) yield;
+    if (merged.length % valuesTogether === 0) yield;
   }
   return merged;
 }

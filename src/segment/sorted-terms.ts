@@ -9,7 +9,7 @@ const keyLength = 3;
 const notAscii = 0x80;
 const digitBits = 12;
 /** Terms between two pauses. */
-const together = 2 ** 14;
+const keysTogether = 2 ** 14;
 /** Terms that begin alike and are sorted between two pauses. */
 const alikeMax = 2 ** 12;
 
@@ -22,8 +22,8 @@ export function* sortedTerms(terms: readonly string[]): Work<Uint32Array> {
   const firsts = new Uint32Array(n);
   const seconds = new Uint32Array(n);
   let order: Uint32Array = new Uint32Array(n);
-  for (let start = 0; start < n; start += together) {
-    for (let i = start; i < Math.min(n, start + together); i++) {
+  for (let start = 0; start < n; start += keysTogether) {
+    for (let i = start; i < Math.min(n, start + keysTogether); i++) {
       order[i] = i;
       firsts[i] = keyOf(terms[i], 0);
       seconds[i] = hasAsciiStart(firsts[i]) ? keyOf(terms[i], keyLength) : 0;
@@ -66,14 +66,14 @@ function* sortedByDigit(order: Uint32Array, keys: Uint32Array, shift: number): W
   const n = order.length;
   const next = new Uint32Array(2 ** digitBits + 1);
   const mask = 2 ** digitBits - 1;
-  for (let start = 0; start < n; start += together) {
-    for (let i = start; i < Math.min(n, start + together); i++) next[((keys[i] >>> shift) & mask) + 1]++;
+  for (let start = 0; start < n; start += keysTogether) {
+    for (let i = start; i < Math.min(n, start + keysTogether); i++) next[((keys[i] >>> shift) & mask) + 1]++;
     yield;
   }
   for (let digit = 1; digit <= mask; digit++) next[digit] += next[digit - 1];
   const sorted = new Uint32Array(n);
-  for (let start = 0; start < n; start += together) {
-    for (let i = start; i < Math.min(n, start + together); i++) {
+  for (let start = 0; start < n; start += keysTogether) {
+    for (let i = start; i < Math.min(n, start + keysTogether); i++) {
       sorted[next[(keys[order[i]] >>> shift) & mask]++] = order[i];
     }
     yield;
@@ -86,7 +86,7 @@ function* sortAlike(terms: readonly string[], places: Uint32Array): Work<void> {
   let hasSurrogates = false;
   for (let i = 0; i < places.length && !hasSurrogates; i++) {
     hasSurrogates = /[\ud800-\udfff]/.test(terms[places[i]]);
-    if (i % together === together - 1) yield;
+    if (i % keysTogether === keysTogether - 1) yield;
   }
   // JavaScript orders texts by UTF-16 units, which is another order than that of bytes only if there are surrogates.
   const compare = hasSurrogates ? compareCharacters : compareUnits;

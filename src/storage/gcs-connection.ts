@@ -43,15 +43,15 @@ export interface Connection {
 /** Limit of lists and errors; a list of 1,000 names is shorter. */
 const textBytesMax = 4 * 1024 * 1024;
 
-/** `silenceMsMax`: the longest time without data, also while connecting. */
+/** The longest time without data, also while connecting. */
+const silenceMsMax = 60_000;
+
 export function createConnection({
   endpoint,
   key,
-  silenceMsMax,
 }: {
   readonly endpoint: string;
   readonly key: HmacKey;
-  readonly silenceMsMax: number;
 }): Connection {
   const { protocol, hostname, host, port } = new URL(endpoint);
   const isSecure = protocol === "https:";

@@ -15,13 +15,11 @@ const endpointDefault = "https://storage.googleapis.com";
 /** Google signs for any region under this name. */
 const regionDefault = "auto";
 const tokenHeader = "x-goog-meta-sealdex-create";
-const silenceMsMax = 60_000;
-
 export function createGcsStore(
   location: BucketLocation & { readonly credentials: NonNullable<BucketLocation["credentials"]> },
 ): BlobStore {
   const { bucket, credentials, region = regionDefault, endpoint = endpointDefault } = location;
-  const connection = createConnection({ endpoint, key: { ...credentials, region }, silenceMsMax });
+  const connection = createConnection({ endpoint, key: { ...credentials, region } });
 
   /** Returns the response if its status or code is expected; throws a ServiceError otherwise. */
   async function send(

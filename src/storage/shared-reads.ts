@@ -31,10 +31,10 @@ export class SharedReads {
   }
 
   #share(name: string): Shared {
-    const file = new Promise<OpenFile>((resolve) => {
+    const file = new Promise<OpenFile>((begin) => {
       timers.nextTick(() => {
         this.#waiting.delete(name);
-        resolve(openBlob(name));
+        begin(openBlob(name));
       });
     });
     const shared = { file, readers: 0 };

@@ -6,16 +6,16 @@
 
 import type { Run } from "./split-run.js";
 
-const sizeMin = 1 << 10;
-const sizeMax = 1 << 16;
+const runsMin = 1 << 10;
+const runsMax = 1 << 16;
 /** Slots where an entry may be. */
 const ways = 4;
 /** Longer runs are rare. */
 const lengthMax = 40;
 
 export class RunCache {
-  #slots: (Run | undefined)[] = Array.from({ length: sizeMin });
-  #hashes = new Int32Array(sizeMin);
+  #slots: (Run | undefined)[] = Array.from({ length: runsMin });
+  #hashes = new Int32Array(runsMin);
   #stored = 0;
 
   /** Looks up the run of `text` from `start` to `end`. */
@@ -34,7 +34,7 @@ export class RunCache {
 
   set(hash: number, run: Run): void {
     if (run.text.length > lengthMax) return;
-    if (2 * this.#stored >= this.#slots.length && this.#slots.length < sizeMax) this.#grow();
+    if (2 * this.#stored >= this.#slots.length && this.#slots.length < runsMax) this.#grow();
     this.#place(hash, run);
   }
 

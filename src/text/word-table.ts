@@ -3,15 +3,15 @@
  * the word out of its text nor follows a pointer. Hostile texts cause evictions, not slow lookups.
  */
 
-const sizeMin = 1 << 10;
-const sizeMax = 1 << 19;
+const wordsMin = 1 << 10;
+const wordsMax = 1 << 19;
 /** Slots where a word may be. */
 const probes = 8;
 /** 32-bit words per slot: the letters, four in each, and the value. */
 const slotWords = 4;
 
 export class WordTable {
-  #slots = new Int32Array(slotWords * sizeMin);
+  #slots = new Int32Array(slotWords * wordsMin);
   #stored = 0;
 
   /**
@@ -33,7 +33,7 @@ export class WordTable {
   /** Adds a new word. */
   set(a: number, b: number, c: number, value: number): void {
     const size = this.#slots.length / slotWords;
-    if (2 * this.#stored >= size && size < sizeMax) this.#grow();
+    if (2 * this.#stored >= size && size < wordsMax) this.#grow();
     this.#place(a, b, c, value);
   }
 

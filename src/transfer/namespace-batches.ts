@@ -13,14 +13,14 @@ export interface NamespaceBatch<T> {
 export function namespaceBatches<T extends object & NamespaceOption>(
   items: readonly T[],
 ): NamespaceBatch<Omit<T, "namespace">>[] {
-  const batches = new Map<string | undefined, { items: Omit<T, "namespace">[]; positions: number[] }>();
+  const byNamespace = new Map<string | undefined, { items: Omit<T, "namespace">[]; positions: number[] }>();
   for (const [position, item] of items.entries()) {
     // A copy of a non-object has no id, so the upsert refuses it.
     const { namespace, ...own } = { ...item };
-    const batch = batches.get(namespace) ?? { items: [], positions: [] };
-    batches.set(namespace, batch);
+    const batch = byNamespace.get(namespace) ?? { items: [], positions: [] };
+    byNamespace.set(namespace, batch);
     batch.items.push(own);
     batch.positions.push(position);
   }
-  return Array.from(batches, ([namespace, batch]) => ({ namespace, ...batch }));
+  return Array.from(byNamespace, ([namespace, batch]) => ({ namespace, ...batch }));
 }

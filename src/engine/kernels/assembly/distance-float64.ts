@@ -27,26 +27,26 @@ export function sumRow(a: usize, b: usize, d: u32, squared: bool): f64 {
   let sum2 = f64x2.splat(0);
   let sum3 = f64x2.splat(0);
   while (end - a >= 32) {
-    sum0 = addTerms(sum0, loadPair(a), loadPair(b), squared);
-    sum1 = addTerms(sum1, loadPair(a + 8), loadPair(b + 8), squared);
-    sum2 = addTerms(sum2, loadPair(a + 16), loadPair(b + 16), squared);
-    sum3 = addTerms(sum3, loadPair(a + 24), loadPair(b + 24), squared);
+    sum0 = addFloat64Terms(sum0, loadPair(a), loadPair(b), squared);
+    sum1 = addFloat64Terms(sum1, loadPair(a + 8), loadPair(b + 8), squared);
+    sum2 = addFloat64Terms(sum2, loadPair(a + 16), loadPair(b + 16), squared);
+    sum3 = addFloat64Terms(sum3, loadPair(a + 24), loadPair(b + 24), squared);
     a += 32;
     b += 32;
   }
   while (end - a >= 8) {
-    sum0 = addTerms(sum0, loadPair(a), loadPair(b), squared);
+    sum0 = addFloat64Terms(sum0, loadPair(a), loadPair(b), squared);
     a += 8;
     b += 8;
   }
-  if (a < end) sum1 = addTerms(sum1, loadOne(a), loadOne(b), squared);
+  if (a < end) sum1 = addFloat64Terms(sum1, loadOne(a), loadOne(b), squared);
   const sums = f64x2.add(f64x2.add(sum0, sum1), f64x2.add(sum2, sum3));
   return f64x2.extract_lane(sums, 0) + f64x2.extract_lane(sums, 1);
 }
 
 /** `sum` + a * b, or + (a - b)^2, lane by lane. `squared` is a constant after inlining. */
 @inline
-export function addTerms(sum: v128, a: v128, b: v128, squared: bool): v128 {
+export function addFloat64Terms(sum: v128, a: v128, b: v128, squared: bool): v128 {
   if (!squared) return f64x2.add(sum, f64x2.mul(a, b));
   const difference = f64x2.sub(a, b);
   return f64x2.add(sum, f64x2.mul(difference, difference));

@@ -3,7 +3,7 @@
  * sums in float64, which equal those of distance-float64.ts over the decoded rows, bit for bit.
  */
 
-import { addTerms, loadPair } from "./distance-float64";
+import { addFloat64Terms, loadPair } from "./distance-float64";
 import { sumEach } from "./lanes";
 import { float16, float16Bits, float16Unit, int8 } from "./scalar";
 import { Query } from "./search";
@@ -141,21 +141,21 @@ export function sumScalarRow(a: usize, row: usize, scale: f64, d: u32, squared: 
   while (end - a >= 32) {
     const low = wordsOf(row, precision);
     const high = wordsOf(row + 2 * step, precision);
-    sum0 = addTerms(sum0, loadPair(a), lowPair(low, factor, precision), squared);
-    sum1 = addTerms(sum1, loadPair(a + 8), highPair(low, factor, precision), squared);
-    sum2 = addTerms(sum2, loadPair(a + 16), lowPair(high, factor, precision), squared);
-    sum3 = addTerms(sum3, loadPair(a + 24), highPair(high, factor, precision), squared);
+    sum0 = addFloat64Terms(sum0, loadPair(a), lowPair(low, factor, precision), squared);
+    sum1 = addFloat64Terms(sum1, loadPair(a + 8), highPair(low, factor, precision), squared);
+    sum2 = addFloat64Terms(sum2, loadPair(a + 16), lowPair(high, factor, precision), squared);
+    sum3 = addFloat64Terms(sum3, loadPair(a + 24), highPair(high, factor, precision), squared);
     a += 32;
     row += 4 * step;
   }
   while (end - a >= 8) {
-    sum0 = addTerms(sum0, loadPair(a), lowPair(wordsOf(row, precision), factor, precision), squared);
+    sum0 = addFloat64Terms(sum0, loadPair(a), lowPair(wordsOf(row, precision), factor, precision), squared);
     a += 8;
     row += step;
   }
   if (a < end) {
     const one = f64x2.replace_lane(lowPair(wordsOf(row, precision), factor, precision), 1, 0);
-    sum1 = addTerms(sum1, f64x2.promote_low_f32x4(v128.load32_zero(a)), one, squared);
+    sum1 = addFloat64Terms(sum1, f64x2.promote_low_f32x4(v128.load32_zero(a)), one, squared);
   }
   const sums = f64x2.add(f64x2.add(sum0, sum1), f64x2.add(sum2, sum3));
   return f64x2.extract_lane(sums, 0) + f64x2.extract_lane(sums, 1);
