@@ -1,7 +1,7 @@
 /** Queries with a filter of which everything is in memory, when a filter is new and when it is used again. */
 
 import { afterEach, describe, expect, test } from "vitest";
-import { type Client, createClient, generateKey, type Metric, type VectorIndex } from "../../src/core.js";
+import { type Client, generateKey, type Metric, type VectorIndex } from "../../src/core.js";
 import { EmbeddedClient } from "../../src/index/embedded-client.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
@@ -45,11 +45,9 @@ afterEach(async () => {
 });
 
 function open(store: BlobStore, cacheBytesMax?: number): Client {
-  const client = createClient({
-    indexLocation: store,
-    automaticTraining: false,
-    ...(cacheBytesMax && { cacheBytesMax }),
-  });
+  const options = { indexLocation: store, automaticTraining: false, ...(cacheBytesMax && { cacheBytesMax }) };
+  // Time stands still, so that no query is compared with its exact answer while calls are counted.
+  const client = new EmbeddedClient(options, new StandingClock());
   clients.push(client);
   return client;
 }
@@ -113,10 +111,10 @@ describe.each([
           }
         });
         expect(found).toBeGreaterThanOrEqual(0.95 * topK * data.queries.length);
-        const { searchLists = 0, searchOutlying = 0, scanFlat = 0 } = calls;
+        const { searchLists = 0, scanFlat = 0 } = calls;
         // Few matches per list, and many neighbors: some queries continue until there are enough.
         if (topK === 100) continue;
-        expect(searchLists + searchOutlying).toBe(data.queries.length);
+        expect(searchLists).toBe(data.queries.length);
         expect(scanFlat).toBe(0);
       }
     },
