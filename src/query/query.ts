@@ -97,9 +97,9 @@ function* searchIn<T>(
 
 /** Results of queries that run together, in all. */
 const candidatesMax = 20_000;
-/** Components of a code block, on average, up to which a warm query is faster than its share of a batch. */
-const shortBlockMax = 2 ** 16;
-/** Vectors up to which it is with longer blocks, too. */
+/** Components of a list, on average, up to which a warm query is faster than its share of a batch. */
+const shortListMax = 2 ** 16;
+/** Vectors up to which it is with longer lists, too. */
 const smallBatchMax = 16;
 
 function* searchAll(
@@ -130,13 +130,13 @@ function canSearchTogether({ trained, matches }: SearchScope, { effort }: Checke
 
 /**
  * Whether warm queries are faster one after another than together: making a job of each block and handing it to a thread takes longer than
- * scanning short blocks.
+ * scanning short lists.
  */
 function isFasterAlone({ snapshot, trained }: SearchScope, { effort }: CheckedQuery, count: number): boolean {
   if (trained === undefined || isWhole(effort, trained.quantizer.nLists)) return false;
   const rows = snapshot.segments.reduce((sum, { reader }) => sum + reader.footer.rows, 0);
-  const blockComponents = (rows / snapshot.listBlocks.all.length) * trained.model.dimension;
-  return count <= smallBatchMax || blockComponents <= shortBlockMax;
+  const listComponents = (rows / trained.quantizer.nLists) * trained.model.dimension;
+  return count <= smallBatchMax || listComponents <= shortListMax;
 }
 
 /** Whether the query is compared with every row that matches, wherever it is. */

@@ -101,7 +101,7 @@ test("an aborted batch rejects with the signal's reason and leaves the index usa
   await client.close();
 });
 
-test("more than 16 warm queries of long blocks are searched together, fewer one by one", async () => {
+test("more than 16 warm queries of long lists are searched together, fewer one by one", async () => {
   const wide = 1536;
   const client = createClient({ indexLocation: createMemoryStore(), automaticTraining: false });
   const index = await client.createIndex({
