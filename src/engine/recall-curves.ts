@@ -3,7 +3,8 @@
  *
  * What decides is the depth of a search: how many rows of the index are as near as the farthest neighbour that is asked for. It is k without a
  * filter, and k / s with a filter that accepts a share s of the rows around the query. Per depth and share of neighbours that
- * may be lost, training measured three limits. They suit a query among rows like itself, as held-out rows are.
+ * may be lost, training measured four limits. They suit a query among rows like itself, as held-out rows are; the cosine
+ * also a query far from all rows that a filter accepts (see `cosineNeeded`).
  */
 
 import { epsilonFor } from "./pruning.js";
@@ -15,14 +16,19 @@ export interface ScanLimits {
   readonly probes: number;
   /** The largest distance ratio of a list (see probe-limits.ts). */
   readonly ratio: number;
+  /** The largest cosine that a list's rows may need to be neighbours (see `cosineNeeded`). */
+  readonly cosine: number;
   /** By how many standard deviations codes may be off (see pruning.ts). */
   readonly epsilon: number;
 }
 
+/** Which lists a search scans, and of their rows, which vectors it compares. */
+export type Reach = Omit<ScanLimits, "cosine">;
+
 export interface RecallCurves {
   /** Ascending, in rows of the index. */
   readonly depths: Float32Array;
-  /** Layout (depths, losses, 4): recall of queries, probes, ratio, epsilon, by ascending recall. */
+  /** Layout (depths, losses, 5): recall of queries, probes, ratio, cosine, epsilon, by ascending recall. */
   readonly values: Float32Array;
 }
 
@@ -30,6 +36,9 @@ export interface RecallCurves {
 export interface ObservedNeighbours {
   readonly ranks: readonly number[];
   readonly ratios: readonly number[];
+  /** The cosine that each neighbour needed of a query whose surroundings a filter removes, and of one that is far from all rows. */
+  readonly cosines: readonly number[];
+  readonly farCosines: readonly number[];
 }
 
 /** Shares of neighbours lost for which limits are learned. */
@@ -46,8 +55,9 @@ const queryLoss = { perRow: 1.2, besides: 0.003 };
  * neighbours of held-out rows are.
  */
 export const automatic = { recall: 0.965, depth: 10 };
-const width = 4;
+const width = 5;
 const probesAt = 1;
+const cosineAt = 3;
 /** The smallest loss that can be declared. */
 const lossMin = 0.001;
 /** Values of a depth. */
@@ -58,6 +68,8 @@ export const stepLength = width * losses.length;
  */
 const lostByProbes = 0.1;
 const lostByRatio = 0.9;
+/** Of the neighbours that queries far from all rows lose: few of those are observed, and none of them is like another data set's. */
+const lostFar = 0.25;
 
 /**
  * Limits leap between two depths if, at a loss of `loss` or more, the deeper one needs more than `times`
@@ -79,8 +91,7 @@ export function* learnRecallCurves(
   const scaled = depths.map((depth) => depth * weight);
   if (weight > 1) {
     scaled.unshift(1);
-    // The nearest neighbour in the sample is deeper in the index.
-    steps.unshift(steps[0]);
+    steps.unshift(nearerThanSampled(steps, scaled));
   }
   return { depths: Float32Array.from(scaled), values: Float32Array.from(steps.flat()) };
 }
@@ -93,23 +104,49 @@ export function areCurves({ depths, values }: RecallCurves, nLists: number): boo
   );
 }
 
-function areLimits([recall, probes, ratio, epsilon]: Float32Array, nLists: number): boolean {
+function areLimits([recall, probes, ratio, cosine, epsilon]: Float32Array, nLists: number): boolean {
   const isNumberOfLists = Number.isInteger(probes) && probes >= 1 && probes <= nLists;
-  return Number.isFinite(recall) && isNumberOfLists && ratio >= 0 && epsilon >= 0 && epsilon < Infinity;
+  return (
+    Number.isFinite(recall) &&
+    isNumberOfLists &&
+    ratio >= 0 &&
+    cosine >= -1 &&
+    epsilon >= 0 &&
+    epsilon < Infinity
+  );
 }
 
 /** The limits for each loss. */
-function limitsBy({ ranks, ratios }: ObservedNeighbours, depth: number): number[] {
-  const [sortedRanks, sortedRatios] = [ranks, ratios].map((values) => Float64Array.from(values).sort());
+function limitsBy({ ranks, ratios, cosines, farCosines }: ObservedNeighbours, depth: number): number[] {
+  const [sortedRanks, sortedRatios, sortedCosines, sortedFar] = [ranks, ratios, cosines, farCosines].map(
+    (values) => Float64Array.from(values).sort(),
+  );
   return losses.flatMap((loss) => {
     const epsilon = epsilonFor(loss, depth);
     // A single row has no neighbours.
-    if (ranks.length === 0) return [1, 1, Infinity, epsilon];
+    if (ranks.length === 0) return [1, 1, Infinity, Infinity, epsilon];
     const probes = keeping(sortedRanks, 1 - lostByProbes * loss) + 1;
     const ratio = keeping(sortedRatios, 1 - lostByRatio * loss);
     const missed = ranks.filter((rank, i) => rank >= probes || ratios[i] > ratio).length;
     const lost = (queryLoss.perRow * missed) / ranks.length + queryLoss.besides;
-    return [1 - lost, probes, ratio, epsilon];
+    // A single list cannot be outlying.
+    const cosine =
+      cosines.length === 0
+        ? Infinity
+        : Math.max(keeping(sortedCosines, 1 - loss), keeping(sortedFar, 1 - lostFar * loss));
+    return [1 - lost, probes, ratio, cosine, epsilon];
+  });
+}
+
+/**
+ * The limits for the nearest neighbour in an index, if the nearest one in the sample is deeper. The cosine falls with the logarithm of the
+ * depth, so it goes on as it does between the first two depths of the sample, which come after 1 in the depths of the index.
+ */
+function nearerThanSampled(steps: readonly number[][], [, first, second]: readonly number[]): number[] {
+  return steps[0].map((value, i) => {
+    if (i % width !== cosineAt || steps.length === 1) return value;
+    const fall = (value - steps[1][i]) / Math.log(second / first);
+    return fall > 0 && Number.isFinite(fall) ? value + fall * Math.log(first) : value;
   });
 }
 
@@ -124,7 +161,8 @@ function keeping(sorted: Float64Array, share: number): number {
  */
 export function limitsFor(curves: RecallCurves, depth: number, recall: number | undefined): ScanLimits {
   if (recall === undefined) {
-    return limitsFor(curves, Math.max(automatic.depth, depth), automatic.recall);
+    const { cosine } = limitsFor(curves, depth, automatic.recall);
+    return { ...limitsFor(curves, Math.max(automatic.depth, depth), automatic.recall), cosine };
   }
   if (1 - recall < lossMin) return limitsFor(curves, (depth * lossMin) / (1 - recall), 1 - lossMin);
   const { depths } = curves;
@@ -157,8 +195,8 @@ function limitsAt({ values }: RecallCurves, step: number, recall: number): ScanL
   const measured = (row: number) => values[first + width * row];
   const at = (row: number): ScanLimits => {
     const from = first + width * row;
-    const [probes, ratio, epsilon] = values.subarray(from + 1, from + width);
-    return { probes, ratio, epsilon };
+    const [probes, ratio, cosine, epsilon] = values.subarray(from + 1, from + width);
+    return { probes, ratio, cosine, epsilon };
   };
   let above = 0;
   while (above < losses.length - 1 && measured(above) < recall) above++;
@@ -172,6 +210,18 @@ function between(a: ScanLimits, b: ScanLimits, part: number): ScanLimits {
   return {
     probes: Math.round(geometric(a.probes, b.probes)),
     ratio: geometric(a.ratio, b.ratio),
+    cosine: a.cosine === b.cosine ? a.cosine : (1 - part) * a.cosine + part * b.cosine,
     epsilon: (1 - part) * a.epsilon + part * b.epsilon,
   };
+}
+
+/**
+ * The cosine between the direction from a list's centroid to a row and that to the query, from which on the row is within `reach`
+ * of the query, if its distance from the centroid is usual for the list (law of cosines). In many dimensions few rows have a large cosine. All
+ * three are squared distances in list space: `square` of the centroid from the query, `spread` the mean of the list's rows from the centroid.
+ */
+export function cosineNeeded(square: number, spread: number, reach: number): number {
+  const excess = square + spread - reach;
+  // Not a number beyond float32: nothing is known then.
+  return excess > 0 ? excess / (2 * Math.sqrt(square * spread)) || -1 : -1;
 }

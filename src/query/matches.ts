@@ -139,6 +139,13 @@ export function listMatches(snapshot: Snapshot, matches: Matches, list: number):
   return (matches.byList[list] ??= listMatchesOf(snapshot, matches, list));
 }
 
+/** How many rows of a list a search may find. */
+export function rowsToFind(snapshot: Snapshot, matches: Matches | undefined, list: number): number {
+  return matches === undefined
+    ? rowsOf(snapshot.listBlocksOf(list))
+    : listMatches(snapshot, matches, list).matches;
+}
+
 function rowsOf(blocks: readonly ListBlock[]): number {
   return blocks.reduce((sum, { block }) => sum + block.rows, 0);
 }

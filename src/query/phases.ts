@@ -4,10 +4,19 @@
  */
 
 import type { Metric } from "../engine/config.js";
-import { scoreLowerBound } from "../engine/metric.js";
+import { scoreLowerBound, squareInListSpace } from "../engine/metric.js";
+import { outlyingEpsilonAt } from "../engine/pruning.js";
 import type { QueryVector } from "../engine/query-vector.js";
-import { withMatches } from "./matches.js";
-import { furtherListBlocks, plan, type Probed, type TrainedScope } from "./plan.js";
+import { cosineNeeded } from "../engine/recall-curves.js";
+import { rowsToFind, withMatches } from "./matches.js";
+import {
+  blocksOf,
+  furtherListBlocks,
+  type OutlyingProbes,
+  plan,
+  type Probed,
+  type TrainedScope,
+} from "./plan.js";
 import { isAutomatic, type Probing } from "./scan-limits.js";
 import type { ScanPhase } from "./scan-list-blocks.js";
 import type { SearchScope } from "./search-scope.js";
@@ -35,13 +44,17 @@ function* phasesOfLists(
   options: Probing,
   progress: Progress,
 ): Generator<ScanPhase> {
-  const { likely, unlikely, rest, pruned, epsilon } = plan(scope, query, options);
+  const { likely, unlikely, rest, pruned, epsilon, outlying } = plan(scope, query, options);
   query.epsilon = epsilon;
+  if (outlying !== undefined) {
+    yield* outlyingPhases(scope, query, { ...outlying, topK: options.topK }, progress);
+    return;
+  }
   const isShort = () => progress.threshold === Infinity;
   yield { ...likely, pruned };
   // What the index chose, lists or their number, must not cost rows that were asked for.
   if (isShort()) yield { ...unlikely, pruned };
-  if (isShort() && isAutomatic(options.effort) && rest.blocks.length === 0) {
+  if (isShort() && isAutomatic(options.effort) && pruned) {
     const scanned = new Set([...likely.blocks, ...unlikely.blocks]);
     for (const some of doubling(furtherListBlocks(scope, query, scanned))) {
       if (!isShort()) break;
@@ -51,7 +64,45 @@ function* phasesOfLists(
   for (const { lowerBound, block, distance } of byLowerBound(rest, scope.searcher.config.metric, query)) {
     // Nor can any block after this one hold a nearer row.
     if (lowerBound > progress.threshold) return;
-    yield { blocks: [block], distances: [distance], pruned };
+    yield { blocks: [block], distances: [distance], pruned: false };
+  }
+}
+
+/** Lists of the first phase after it. */
+const outlyingTogether = 8;
+
+/** The nearest lists that hold enough matches, then those of the others that may have a nearer one, more and more at a time. */
+function* outlyingPhases(
+  scope: TrainedScope,
+  query: QueryVector,
+  { probes, cosine, pruning, topK }: OutlyingProbes & Pick<Probing, "topK">,
+  progress: Progress,
+): Generator<ScanPhase> {
+  const { snapshot, matches, searcher, trained } = scope;
+  const { lists, distances } = probes;
+  const { quantizer } = trained;
+  const { spreads } = trained.model;
+  let rank = 0;
+  for (let seen = 0; rank < lists.length && seen < topK; rank++) {
+    seen += rowsToFind(snapshot, matches, lists[rank]);
+  }
+  query.epsilon = pruning.epsilon;
+  yield { ...blocksOf(scope, probes, 0, rank), pruned: true, quantizer };
+  for (let together = outlyingTogether; rank < lists.length; together *= 2) {
+    const reach = squareInListSpace(searcher.config.metric, progress.threshold);
+    const chosen: { lists: number[]; distances: number[] } = { lists: [], distances: [] };
+    let leastNeeded = cosine;
+    for (; rank < lists.length && chosen.lists.length < together; rank++) {
+      const list = lists[rank];
+      const square = quantizer.distanceToCentroid(list, distances[rank]) ** 2;
+      const needed = cosineNeeded(square, spreads[list], reach);
+      if (needed > cosine) continue;
+      leastNeeded = Math.min(leastNeeded, needed);
+      chosen.lists.push(list);
+      chosen.distances.push(distances[rank]);
+    }
+    query.epsilon = outlyingEpsilonAt(leastNeeded, pruning);
+    yield { ...blocksOf(scope, chosen, 0, chosen.lists.length), pruned: true, quantizer };
   }
 }
 

@@ -3,10 +3,20 @@
 import type { Trained } from "../engine/scan/choose-codec.js";
 import type { Probes } from "../engine/lists/coarse-quantizer.js";
 import { likelyLists } from "../engine/lists/probe-limits.js";
+import { type OutlyingPruning, uniformPruning } from "../engine/pruning.js";
 import { epsilonByDefault, type QueryVector } from "../engine/query-vector.js";
 import { probeMatching } from "./filtered-probes.js";
 import { distributionOf, listBlocksIn, listMatches, type Matches } from "./matches.js";
-import { isAutomatic, isWhole, limitsSince, type Probing, scanLimits, type Sought } from "./scan-limits.js";
+import {
+  isAutomatic,
+  isFarFromRows,
+  isWhole,
+  limitsSince,
+  type Probing,
+  pruningOf,
+  scanLimits,
+  type Sought,
+} from "./scan-limits.js";
 import type { SearchScope } from "./search-scope.js";
 import type { ListBlock } from "./snapshot/snapshot.js";
 
@@ -28,6 +38,16 @@ export interface Plan {
   readonly epsilon: number;
   /** To scan as long as it can help. */
   readonly rest: Probed;
+  /** To scan instead of all of these, as far as the rows found allow. */
+  readonly outlying?: OutlyingProbes;
+}
+
+/** Lists, nearest first, of a query that lies outside of all rows, or of those that its filter accepts. */
+export interface OutlyingProbes {
+  readonly probes: Probes;
+  /** See `ScanLimits`. */
+  readonly cosine: number;
+  readonly pruning: OutlyingPruning;
 }
 
 const noBlocks: Probed = { blocks: [], distances: [] };
@@ -49,8 +69,8 @@ export function plan(scope: TrainedScope, query: QueryVector, probing: Probing):
     // Of an explicit number, those beyond the ratio are still needed if there are too few rows.
     const limit = isAutomatic(probing.effort) ? ratio : Infinity;
     const nearest = quantizer.probe(query, probes, { limit });
-    return isAutomatic(probing.effort) && quantizer.isFar(nearest.lists[0], nearest.distances[0])
-      ? planFar(scope, quantizer.probe(query, nLists), probes, epsilon)
+    return isAutomatic(probing.effort) && isFar(trained, nearest)
+      ? planOutlying(scope, query, { topK: probing.topK, recall: probing.effort.recall })
       : splitByRatio(scope, nearest, ratio, epsilon);
   }
   if (isAutomatic(probing.effort))
@@ -60,18 +80,17 @@ export function plan(scope: TrainedScope, query: QueryVector, probing: Probing):
   return splitByRatio(scope, quantizer.probe(query, count, { among }), Infinity);
 }
 
-/**
- * Automatic probing of a query that is far from all rows. Its neighbours may be in any list: those after the nearest are scanned, too, if by
- * their radius they can have a nearer row.
- */
-function planFar(scope: TrainedScope, probes: Probes, likely: number, epsilon: number): Plan {
-  return {
-    ...nothing,
-    likely: blocksOf(scope, probes, 0, likely),
-    rest: blocksOf(scope, probes, likely, probes.lists.length),
-    pruned: true,
-    epsilon,
-  };
+function isFar({ model, quantizer }: Trained, { lists, distances }: Probes): boolean {
+  return isFarFromRows(quantizer, model.spreads, { list: lists[0], distance: distances[0] });
+}
+
+/** Automatic probing of a query that is far from all rows. */
+function planOutlying({ trained, snapshot }: TrainedScope, query: QueryVector, sought: Sought): Plan {
+  const { model, quantizer } = trained;
+  const { cosine } = limitsSince(model.curves, sought, snapshot.growth);
+  const probes = quantizer.probe(query, quantizer.nLists);
+  const pruning = uniformPruning(epsilonByDefault);
+  return { ...nothing, outlying: { probes, cosine, pruning }, pruned: true };
 }
 
 function everyList(scope: TrainedScope, query: QueryVector, probing: Probing): Plan {
@@ -104,17 +123,19 @@ function splitByRatio(scope: TrainedScope, probes: Probes, ratio: number, epsilo
 function planFiltered(scope: TrainedScope, matches: Matches, query: QueryVector, sought: Sought): Plan {
   const { snapshot, trained } = scope;
   const { model, quantizer } = trained;
-  const { probes, ratio, epsilon, isOutside } = probeMatching(quantizer, query, {
+  const { probes, ratio, epsilon, outlying } = probeMatching(quantizer, query, {
     unfiltered: limitsSince(model.curves, sought, snapshot.growth),
     topK: sought.topK,
+    spreads: model.spreads,
     ...distributionOf(snapshot, matches),
     share: matches.share,
     limitsFor: (depth) =>
       limitsSince(model.curves, { ...sought, topK: depth, isFiltered: depth > sought.topK }, snapshot.growth),
     countsOf: (list) => listMatches(snapshot, matches, list),
   });
-  if (!isOutside) return splitByRatio(scope, probes, ratio, epsilon);
-  return { ...nothing, likely: blocksOf(scope, probes, 0, probes.lists.length), pruned: true, epsilon };
+  if (outlying === undefined) return splitByRatio(scope, probes, ratio, epsilon);
+  const pruning = pruningOf(sought, outlying, quantizer.rotation);
+  return { ...nothing, outlying: { probes, cosine: outlying, pruning }, pruned: true };
 }
 
 /** The blocks of all lists except those that were scanned. */

@@ -81,9 +81,9 @@ function planOne(scope: SearchScope, query: QueryVector, options: Probing): Plan
   const ungrouped = withMatches(snapshot.ungroupedListBlocks, matches);
   const unknown = ungrouped.map(() => undefined);
   if (trained === undefined) return { blocks: ungrouped, distances: unknown, pruned: false, alone: "never" };
-  const { likely, unlikely, pruned, epsilon, rest } = plan({ ...scope, trained }, query, options);
+  const { likely, unlikely, pruned, epsilon, outlying } = plan({ ...scope, trained }, query, options);
   query.epsilon = epsilon;
-  if (rest.blocks.length > 0) return { blocks: [], distances: [], pruned, alone: "always" };
+  if (outlying !== undefined) return { blocks: [], distances: [], pruned, alone: "always" };
   return {
     blocks: [...ungrouped, ...likely.blocks],
     distances: [...unknown, ...likely.distances],

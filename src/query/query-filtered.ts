@@ -3,12 +3,20 @@
 import type { ListSearch, ListsSearched } from "../engine/scan/search-lists.js";
 import { type MatchesOf, MatchTable } from "../engine/scan/match-table.js";
 import { MatchingSearch } from "../engine/scan/search-filtered.js";
-import { listCount, type Model } from "../engine/model.js";
+import type { Model } from "../engine/model.js";
 import { epsilonByDefault } from "../engine/query-vector.js";
 import { entryBytes } from "../state/cache/cache-group.js";
-import { amongShare } from "./filtered-probes.js";
+import { amongShare, outlyingDepth, unlikeRows } from "./filtered-probes.js";
 import { distributionOf, listMatches, type Matches } from "./matches.js";
-import { isAutomatic, limitsSince, type Probing, scanLimits, type Sought, wider } from "./scan-limits.js";
+import {
+  isAutomatic,
+  limitsSince,
+  type Probing,
+  pruningOf,
+  scanLimits,
+  type Sought,
+  wider,
+} from "./scan-limits.js";
 import type { Searcher } from "./searcher.js";
 import type { OpenSegment, Snapshot } from "./snapshot/snapshot.js";
 
@@ -31,15 +39,19 @@ export function searchFiltered(
   const { topK } = probing;
   const matching = matchTable(scope);
   if (matching === undefined) return undefined;
+  const isHeld = (lists: number) => lists * matching.rowsPerList <= rowsHeldMax;
   const search = new MatchingSearch(among, matching, vector, topK, searcher.spilled.rowsMax);
   try {
     // Few matches are worth looking for in every list.
-    if (matches.isSelective) return searchEvery(matching, search, epsilonByDefault);
+    if (matches.isSelective) {
+      const { count } = matching;
+      return isHeld(count) ? search.within({ ...everyList, probes: count }, undefined) : undefined;
+    }
     if (!isAutomatic(probing.effort)) {
       const { probes } = scanLimits(scope.model, probing, scope.snapshot.growth);
-      return search.within({ probes, ratio: Infinity, epsilon: epsilonByDefault }, undefined);
+      return search.within({ ...everyList, probes }, undefined);
     }
-    const found = searchNear(scope, among, matching, search, { topK, recall: probing.effort.recall });
+    const found = searchNear(scope, among, search, { topK, recall: probing.effort.recall });
     // Automatic limits must never return fewer than topK rows.
     const isShort = found !== undefined && found.candidates.length < topK && found.lists < matching.count;
     return isShort ? undefined : found;
@@ -48,24 +60,14 @@ export function searchFiltered(
   }
 }
 
+const everyList = { ratio: Infinity, epsilon: epsilonByDefault };
 /** Rows of the lists that one kernel call scans although the query did not ask for so many: it holds the event loop, phases do not. */
 const rowsHeldMax = 2 ** 18;
-
-/** In all lists that have a match, unless that takes long. */
-function searchEvery(
-  { count, rowsPerList }: MatchTable,
-  search: MatchingSearch,
-  epsilon: number,
-): ListsSearched | undefined {
-  if (count * rowsPerList > rowsHeldMax) return undefined;
-  return search.within({ probes: count, ratio: Infinity, epsilon }, undefined);
-}
 
 /** Where the matches nearest to the query are expected: in its nearest lists, or anywhere. */
 function searchNear(
   scope: FilteredScope,
   among: ListSearch,
-  matching: MatchTable,
   search: MatchingSearch,
   sought: Sought,
 ): ListsSearched | undefined {
@@ -73,12 +75,19 @@ function searchNear(
   const { topK, recall } = sought;
   const { growth } = snapshot;
   const { concentration } = distributionOf(snapshot, matches);
-  const around = search.shareAround(limitsSince(model.curves, sought, growth));
-  const isOutside = around < amongShare * concentration;
-  const depth = topK / (isOutside ? concentration : Math.min(around, concentration));
+  const around = search.shareAround(limitsSince(model.curves, sought, growth), unlikeRows);
+  if (around < amongShare * concentration) {
+    const wide = {
+      topK: outlyingDepth(topK, { share: matches.share, concentration }),
+      recall,
+      isFiltered: true,
+    };
+    const { cosine } = limitsSince(model.curves, wide, growth);
+    return search.outlying(cosine, pruningOf(sought, cosine, among.quantizer.rotation));
+  }
+  const depth = topK / Math.min(around, concentration);
   const deep = { topK: depth, recall, isFiltered: depth > topK };
   const limits = limitsSince(model.curves, deep, growth);
-  if (isOutside) return searchEvery(matching, search, limits.epsilon);
   const { residency, spilled: secondLists } = scope.searcher;
   const spilled = secondLists.probes(snapshot, model, among.table, deep);
   if (spilled !== undefined) {
@@ -120,9 +129,9 @@ function matchesOf(
   // The same state may have been opened twice, with objects of their own.
   const named = new Map([...matches.rows.keys()].map((segment) => [segment.ref.name, segment]));
   return {
-    lists: Array.from({ length: listCount(model) }, (_, list) => {
+    lists: Array.from(model.spreads, (spread, list) => {
       const { rows, matches: own } = listMatches(snapshot, matches, list);
-      return { rows, matches: own };
+      return { rows, matches: own, spread };
     }),
     blocks: snapshot.listBlocks.all.map(({ segment, block }) => ({
       accepted: matches.rows.get(segment)?.blocks.has(block) ? bitsOf(segment) : undefined,

@@ -7,7 +7,7 @@ import { type NearestList, searchLists } from "../engine/scan/search-lists.js";
 import { searchFiltered } from "./query-filtered.js";
 import { type Found, foundIn } from "./scan-list-blocks.js";
 import { isComplete } from "./open-list-blocks.js";
-import { isAutomatic, isWhole, type Probing, scanLimits, wider } from "./scan-limits.js";
+import { isAutomatic, isFarFromRows, isWhole, type Probing, scanLimits, wider } from "./scan-limits.js";
 import type { SearchScope } from "./search-scope.js";
 
 /**
@@ -37,7 +37,8 @@ export function searchWarm(
     return found && foundIn(all, found.candidates);
   }
   const { growth } = snapshot;
-  const isFar = ({ list, distance }: NearestList) => isAutomatic(effort) && quantizer.isFar(list, distance);
+  const isOutlying = (nearest: NearestList) =>
+    isAutomatic(effort) && isFarFromRows(quantizer, model.spreads, nearest);
   const spilled = isAutomatic(effort)
     ? searcher.spilled.probes(snapshot, model, table, { topK, recall: effort.recall })
     : undefined;
@@ -53,14 +54,14 @@ export function searchWarm(
       spilled,
     });
     if (found === undefined) searcher.spilled.noteMissing(snapshot, table.missing());
-    else if (isFar(found.nearest)) return undefined;
+    else if (isOutlying(found.nearest)) return undefined;
     else if (found.candidates.length === topK) return foundIn(all, found.candidates);
   }
   const { probes, ratio, epsilon } = scanLimits(model, probing, growth);
   const search = (limit: number) =>
     searchLists(among, { vector, nProbes: probes, limit, epsilon, topK, spilled: undefined });
   let found = search(ratio);
-  if (found === undefined || isFar(found.nearest)) return undefined;
+  if (found === undefined || isOutlying(found.nearest)) return undefined;
   if (found.candidates.length < topK) {
     // What the index chose, lists or their number, must not cost rows that were asked for.
     if (isAutomatic(effort)) return undefined;

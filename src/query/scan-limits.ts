@@ -1,9 +1,19 @@
 /** How many lists, and how far away, a search scans: by what training measured, unless the query says. */
 
+import type { CoarseQuantizer } from "../engine/lists/coarse-quantizer.js";
+import type { NearestList } from "../engine/scan/search-lists.js";
 import { listCount, type Model } from "../engine/model.js";
 import { probeLimit } from "../engine/lists/probe-limits.js";
+import { type OutlyingPruning, outlyingPruning, uniformPruning } from "../engine/pruning.js";
 import { epsilonByDefault } from "../engine/query-vector.js";
-import { automatic, limitsFor, type RecallCurves, type ScanLimits } from "../engine/recall-curves.js";
+import {
+  automatic,
+  limitsFor,
+  type Reach,
+  type RecallCurves,
+  type ScanLimits,
+} from "../engine/recall-curves.js";
+import type { Rotation } from "../engine/rotation.js";
 
 /**
  * The effort of a query: the exact answer, a number of lists that have a match, or as many lists as a
@@ -33,6 +43,24 @@ export interface Sought {
 /** The share of its loss that a search with a filter allows: how many rows around a query match, and so how deep it is, is an estimate. */
 const filteredLoss = 3 / 4;
 
+/** How many times as far from the nearest list as rows of lists usually are, squared, a query is if it is far from all rows. */
+const farFromRows = 9;
+
+/** Whether a query is far from all rows, so that neither ranks nor distance ratios of lists say where its neighbours are. */
+export function isFarFromRows(
+  quantizer: CoarseQuantizer,
+  spreads: Float32Array,
+  { list, distance }: NearestList,
+): boolean {
+  const square = quantizer.distanceToCentroid(list, distance) ** 2;
+  // A list of few rows, or of equal ones, says little about how far rows are.
+  return square > farFromRows * spreads[list] && square > farFromRows * mean(spreads);
+}
+
+function mean(values: Float32Array): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
 /** Whether the index chooses the lists. */
 export function isAutomatic(effort: Effort): effort is Automatic {
   return effort !== "exact" && effort.lists === undefined;
@@ -44,7 +72,7 @@ export function isWhole(effort: Effort, nLists: number): boolean {
 }
 
 /** The limits of a query without a filter: by the recall curves, unless it asks for a number of lists. */
-export function scanLimits(model: Model, { topK, effort }: Probing, growth: number): ScanLimits {
+export function scanLimits(model: Model, { topK, effort }: Probing, growth: number): Reach {
   if (effort === "exact" || isAutomatic(effort)) {
     const recall = effort === "exact" ? undefined : effort.recall;
     return limitsSince(model.curves, { topK, recall }, growth);
@@ -74,11 +102,21 @@ export function limitsSince(curves: RecallCurves, sought: Sought, growth: number
 
 function filteredLimits(curves: RecallCurves, depth: number, recall: number | undefined): ScanLimits {
   const aimed = 1 - filteredLoss * (1 - (recall ?? automatic.recall));
-  return wider(limitsFor(curves, depth, recall), limitsFor(curves, depth, aimed));
+  const [known, more] = [limitsFor(curves, depth, recall), limitsFor(curves, depth, aimed)];
+  return { ...wider(known, more), cosine: Math.max(known.cosine, more.cosine) };
+}
+
+/** By how much codes may be off if an outlying query needs lists up to this `cosine`: they may lose a few neighbours if no recall is declared. */
+export function pruningOf(
+  { recall }: Sought,
+  cosine: number,
+  { rotated }: Pick<Rotation, "rotated">,
+): OutlyingPruning {
+  return recall === undefined ? outlyingPruning(cosine, rotated) : uniformPruning(epsilonByDefault);
 }
 
 /** What is within one of two limits. */
-export function wider(a: ScanLimits, b: ScanLimits): ScanLimits {
+export function wider(a: Reach, b: Reach): Reach {
   return {
     probes: Math.max(a.probes, b.probes),
     ratio: Math.max(a.ratio, b.ratio),

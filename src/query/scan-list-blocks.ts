@@ -1,6 +1,7 @@
 /** Scans list blocks for one query, opening as many at a time as the memory for one query allows. */
 
 import { TimeSlice } from "../async/event-loop.js";
+import type { CoarseQuantizer } from "../engine/lists/coarse-quantizer.js";
 import type { Search } from "../engine/scan/scan-blocks.js";
 import { type Task, waitFor } from "../engine/threads/run.js";
 import type { Candidate } from "../engine/top-k.js";
@@ -19,6 +20,8 @@ export interface ScanPhase {
   readonly distances: readonly number[] | undefined;
   /** Whether rows may be ruled out by their codes. */
   readonly pruned: boolean;
+  /** That of the lists, if estimates make use of the lengths of centroids (see `ScanJob`). */
+  readonly quantizer?: CoarseQuantizer | undefined;
 }
 
 /** Holds kernel memory: call `free` when done. */
@@ -81,7 +84,7 @@ export class ListBlockScan {
     return opened !== undefined;
   }
 
-  #scanOpen({ blocks, distances, pruned }: ScanPhase, { codes, tables }: OpenListBlocks): void {
+  #scanOpen({ blocks, distances, pruned, quantizer }: ScanPhase, { codes, tables }: OpenListBlocks): void {
     const { searcher, snapshot } = this.#scope;
     searcher.residency.recordAddresses(snapshot, blocks, codes);
     this.#search.shadowBy(tables);
@@ -90,6 +93,7 @@ export class ListBlockScan {
         block: this.#scanned.push(listBlock) - 1,
         codes: codes[i].codes,
         distance: distances?.[i],
+        length: quantizer?.lengthOf(listBlock.block.list),
         pruned,
         newerSegments: listBlock.newerSegments,
         accepted: this.#accepted?.addressOf(listBlock.segment) ?? 0,

@@ -9,7 +9,7 @@ import { yieldIfDue } from "../async/event-loop.js";
 import type { IndexConfig, Metric } from "../engine/config.js";
 import type { CoarseQuantizer } from "../engine/lists/coarse-quantizer.js";
 import { listCount, type Model } from "../engine/model.js";
-import type { ScanLimits } from "../engine/recall-curves.js";
+import type { Reach } from "../engine/recall-curves.js";
 import type { Trained } from "../engine/scan/choose-codec.js";
 import type { ListBlockTable } from "../engine/scan/list-block-table.js";
 import type { SpilledProbes } from "../engine/scan/search-lists.js";
@@ -66,7 +66,7 @@ export class SpilledSearch {
     model: Model,
     table: ListBlockTable,
     sought: Sought,
-  ): (SpilledProbes & ScanLimits) | undefined {
+  ): (SpilledProbes & Reach) | undefined {
     const { segments } = this.#searched.residency.spilled;
     if (segments.length === 0 || this.#waiting-- > 0) return undefined;
     const limits = spilledLimits(model, sought, growth);

@@ -455,7 +455,7 @@ const modelFields: readonly Field[] = [
   modelField("lists", 8, "1 or more", others),
   modelField("number of probe limits", 12, "the number that follows", others),
   modelField("number of depths", 16, "1 or more", others),
-  modelField("values of the recall curves", 20, "56 times the depths", others),
+  modelField("values of the recall curves", 20, "70 times the depths", others),
 ];
 
 /** The first segment that has such a block, and is damaged then. */

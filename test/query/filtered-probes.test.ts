@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { CoarseQuantizer, type ListSet } from "../../src/engine/lists/coarse-quantizer.js";
 import { likelyLists } from "../../src/engine/lists/probe-limits.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
-import { probeMatching } from "../../src/query/filtered-probes.js";
+import { outlyingDepth, probeMatching } from "../../src/query/filtered-probes.js";
 import { addRow, noRows } from "../../src/state/segment/row-bits.js";
 import { finish } from "../engine/finish.js";
 
@@ -20,7 +20,7 @@ function listsAt(points: readonly number[]): CoarseQuantizer {
     dimension: 2,
     centroids: Float32Array.from(points.flatMap((point) => [point, 0])),
     rotationSeed: 1,
-    spreads: new Float32Array(points.length).fill(4),
+    spreads: new Float32Array(points.length),
     curves: { depths: new Float32Array(), values: new Float32Array() },
     probeLimits: new Float32Array(),
   };
@@ -43,14 +43,19 @@ function setOf(nLists: number, lists: readonly number[]): ListSet {
 
 describe("automatic probing", () => {
   const points = Array.from({ length: 20 }, (_, i) => 10 * i);
+  const spreads = new Float32Array(20).fill(4);
 
   /** Limits that tell at which depth they were asked for. */
-  const limitsFor = (depth: number) => ({ probes: 3, ratio: 2 * depth, epsilon: 2 });
+  const limitsFor = (depth: number) => ({ probes: 3, ratio: 2 * depth, cosine: depth / 1000, epsilon: 2 });
 
   function probed(
     point: number,
     matchesOf: (list: number) => number,
-    { probes = 2, ratio = 100 }: { readonly probes?: number; readonly ratio?: number } = {},
+    {
+      share = 0.5,
+      probes = 2,
+      ratio = 100,
+    }: { readonly share?: number; readonly probes?: number; readonly ratio?: number } = {},
   ) {
     const quantizer = listsAt(points);
     const query = queryAt(point, quantizer);
@@ -61,8 +66,9 @@ describe("automatic probing", () => {
     const found = probeMatching(quantizer, query, {
       unfiltered: { probes, ratio },
       topK: 10,
+      spreads,
       concentration: 0.5,
-      share: 0.5,
+      share,
       matching,
       limitsFor,
       countsOf: (list) => ({ rows: 100, matches: matchesOf(list) }),
@@ -76,7 +82,7 @@ describe("automatic probing", () => {
       list === 0 ? 30 : list === 1 ? 60 : 10,
     );
     expect(found.ratio).toBeCloseTo((2 * 10) / 0.45, 9);
-    expect(found.isOutside).toBe(false);
+    expect(found.outlying).toBeUndefined();
     expect(found.probes).toEqual(quantizer.probe(query, 3, { among: matching, limit: found.ratio }));
     expect(found.probes.lists).toEqual([0, 1, 2]);
   });
@@ -101,26 +107,37 @@ describe("automatic probing", () => {
     expect(found.probes.distances).toEqual([1, 19, 39]);
   });
 
-  test("scans every list that has a match for a query among fewer matches than around a match", () => {
+  test("takes a query among fewer matches than around a match as outlying", () => {
     // 0.7 times the concentration, 0.5, is 0.35 of the 200 rows of two lists.
-    expect(probed(1, () => 35.1).found.isOutside).toBe(false);
+    expect(probed(1, () => 35.1).found.outlying).toBeUndefined();
     const { found, quantizer, query, matching } = probed(1, (list) => (list > 15 ? 0 : 34.9));
-    expect(found).toMatchObject({ ratio: Infinity, epsilon: 2, isOutside: true });
+    expect(found.outlying).toBeCloseTo(10 / 0.5 / 1000, 9);
+    expect(found.ratio).toBe(Infinity);
     expect(found.probes).toEqual(quantizer.probe(query, 16, { among: matching }));
     expect(found.probes.lists.length).toBe(16);
   });
 
-  test("does so for a query twice as far from its list as rows are from theirs", () => {
-    expect(probed(-4, () => 50).found.isOutside).toBe(false);
-    expect(probed(-4.01, () => 50).found.isOutside).toBe(true);
+  test("looks for the matches of an outlying query as deep as they are few and fill their lists", () => {
+    expect(probed(1, (list) => (list < 2 ? 0 : 50), { share: 0.08 }).found.outlying).toBeCloseTo(0.05, 9);
+    expect(outlyingDepth(10, { share: 0.1, concentration: 1 })).toBeCloseTo(100, 9);
+    // Evenly spread matches are as deep as those of a query among them.
+    expect(outlyingDepth(10, { share: 0.1, concentration: 0.1 })).toBeCloseTo(100, 9);
+    expect(outlyingDepth(10, { share: 1, concentration: 1 })).toBe(10);
   });
 
-  test("does so for a query among no rows at all", () => {
+  test("takes a query twice as far from its list as rows of the list are as outlying", () => {
+    expect(probed(-3.99, () => 50).found.outlying).toBeUndefined();
+    expect(probed(-4, () => 50).found.outlying).toBeUndefined();
+    expect(probed(-4.01, () => 50).found.outlying).toBeCloseTo(0.02, 9);
+  });
+
+  test("takes a query among no rows at all as outlying", () => {
     const quantizer = listsAt(points);
     const query = queryAt(0, quantizer);
     const found = probeMatching(quantizer, query, {
       unfiltered: { probes: 1, ratio: 1 },
       topK: 10,
+      spreads,
       concentration: 0.5,
       share: 0.5,
       matching: setOf(20, [5]),
@@ -130,8 +147,7 @@ describe("automatic probing", () => {
     expect(found).toEqual({
       probes: { lists: [5], distances: [50] },
       ratio: Infinity,
-      epsilon: 2,
-      isOutside: true,
+      outlying: expect.closeTo(0.02, 9),
     });
   });
 });

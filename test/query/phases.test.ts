@@ -2,7 +2,12 @@
 
 import { describe, expect, test } from "vitest";
 import { scoreLowerBound } from "../../src/engine/metric.js";
+import { queryLayout } from "../../src/engine/kernels/kernels.wasm.js";
+import { allFloats } from "../../src/engine/kernels/memory.js";
+import { outlyingEpsilonAt } from "../../src/engine/pruning.js";
 import type { QueryVector } from "../../src/engine/query-vector.js";
+import { cosineNeeded } from "../../src/engine/recall-curves.js";
+import { listMatches } from "../../src/query/matches.js";
 import { phases } from "../../src/query/phases.js";
 import { plan, type TrainedScope } from "../../src/query/plan.js";
 import { type Probing } from "../../src/query/scan-limits.js";
@@ -10,6 +15,8 @@ import type { ScanPhase } from "../../src/query/scan-list-blocks.js";
 import {
   all,
   automatic,
+  blocksOfRanks,
+  border,
   d,
   filtered,
   nLists,
@@ -35,6 +42,10 @@ function phasesOf(
     progress.threshold = thresholdAfter(scanned.length);
   }
   return scanned;
+}
+
+function epsilonOf({ address }: QueryVector): number {
+  return allFloats()[(address + queryLayout.epsilon) >>> 2];
 }
 
 describe("phases", () => {
@@ -112,21 +123,89 @@ describe("phases", () => {
     ]);
   });
 
-  test("of a query far from all rows are the likely lists, then blocks that can hold a nearer row, by codes as well", () => {
-    const query = queryOf(Float32Array.from(vectors[700], (x) => 20 * x));
-    const { likely, rest, pruned } = plan(all, query, automatic);
-    expect(pruned).toBe(true);
-    expect(likely.blocks.length + rest.blocks.length).toBe(snapshot.listBlocks.all.length);
-    const bounds = rest.blocks.map(({ block }, i) =>
-      scoreLowerBound("euclidean", d, rest.distances[i], block.radius),
+  test("let codes be off as training measured, but those of an outlying query as usual, or less if it declares no recall", async () => {
+    const scope = await filtered({ x: { $lt: border } });
+    for (const recall of [undefined, 0.9, 0.99]) {
+      const probing = { ...automatic, effort: { lists: undefined, recall } };
+      for (const isOutlying of [true, false]) {
+        const vector = vectors.find(
+          (each) => (plan(scope, queryOf(each), automatic).outlying !== undefined) === isOutlying,
+        );
+        if (vector === undefined) throw new Error("no such vector");
+        const query = queryOf(vector);
+        const usual = epsilonOf(query);
+        phasesOf(scope, query, probing, never);
+        const ofOutlying = recall === undefined ? usual - 0.5 : usual;
+        const expected = isOutlying ? ofOutlying : plan(scope, queryOf(vector), probing).epsilon;
+        expect(epsilonOf(query)).toBeCloseTo(expected, 5);
+      }
+    }
+  });
+
+  test("let codes of an outlying query be off by less, the larger a cosine the likeliest list of the phase needs", async () => {
+    const scope = await filtered({ x: { $lt: border } });
+    const { spreads } = scope.trained.model;
+    const fallen = new Set<number>();
+    for (const vector of vectors.slice(0, 200)) {
+      const query = queryOf(vector);
+      const { outlying } = plan(scope, query, automatic);
+      if (outlying === undefined) continue;
+      const { probes, pruning } = outlying;
+      const neededOf = new Map(
+        probes.lists.map((list, rank) => {
+          const distance = scope.trained.quantizer.distanceToCentroid(list, probes.distances[rank]);
+          return [list, cosineNeeded(distance ** 2, spreads[list], probes.distances[0] ** 2 / 2)];
+        }),
+      );
+      let scanned = 0;
+      for (const { blocks } of phases(scope, query, automatic, { threshold: probes.distances[0] ** 2 / 2 })) {
+        scanned++;
+        if (scanned < 3 || blocks.length === 0) continue;
+        const least = Math.min(...blocks.map(({ block }) => neededOf.get(block.list) ?? Infinity));
+        const expected = outlyingEpsilonAt(least, pruning);
+        expect(epsilonOf(query)).toBeCloseTo(expected, 5);
+        if (expected < pruning.epsilon) fallen.add(expected);
+      }
+    }
+    expect(fallen.size).toBeGreaterThan(1);
+  });
+
+  test("of an outlying query are lists with enough matches, then more and more that may hold a nearer one", async () => {
+    const scope = await filtered({ x: { $lt: border } });
+    const place = vectors.findIndex(
+      (vector) => plan(scope, queryOf(vector), automatic).outlying !== undefined,
     );
-    const threshold = bounds.toSorted((a, b) => a - b)[5];
-    const found = phasesOf(all, query, automatic, () => threshold);
-    expect(found.slice(0, 2)).toEqual([nothing, { ...likely, pruned: true }]);
-    expect(found.slice(2).map(({ blocks }) => blocks.length)).toEqual(
-      bounds.filter((bound) => bound <= threshold).map(() => 1),
-    );
-    for (const phase of found.slice(2)) expect(phase.pruned).toBe(true);
+    const query = queryOf(vectors[place]);
+    const { outlying } = plan(scope, query, automatic);
+    if (outlying === undefined) throw new Error("outlying");
+    const { probes, cosine } = outlying;
+    const { spreads } = scope.trained.model;
+    for (const topK of [1, 10, 200]) {
+      let first = 0;
+      for (let seen = 0; seen < topK; first++) {
+        seen += listMatches(snapshot, scope.matches, probes.lists[first]).matches;
+      }
+      const { quantizer } = scope.trained;
+      const squares = probes.distances.map((distance) => distance ** 2);
+      for (const threshold of [squares[first] / 4, squares[first], 2 * squares[first], Infinity]) {
+        const found = phasesOf(scope, query, { ...automatic, topK }, () => threshold);
+        const { cosine: needed } = plan(scope, query, { ...automatic, topK }).outlying ?? { cosine };
+        const ranks = probes.lists.map((_, rank) => rank);
+        const isWanted = (rank: number) =>
+          !(cosineNeeded(squares[rank], spreads[probes.lists[rank]], threshold) > needed);
+        const nearest = { ...blocksOfRanks(scope, probes, 0, first), pruned: true, quantizer };
+        const expected: ScanPhase[] = [nothing, nearest];
+        let together = 8;
+        for (let rank = first; rank < probes.lists.length; together *= 2) {
+          const chosen = ranks.filter((each) => each >= rank && isWanted(each)).slice(0, together);
+          const of = (values: readonly number[]) => chosen.map((each) => values[each]);
+          const piece = { lists: of(probes.lists), distances: of(probes.distances) };
+          expected.push({ ...blocksOfRanks(scope, piece, 0, chosen.length), pruned: true, quantizer });
+          rank = chosen.length < together ? probes.lists.length : chosen[chosen.length - 1] + 1;
+        }
+        expect(found).toEqual(expected);
+      }
+    }
   });
 
   test("of matches leave out blocks without one", async () => {

@@ -164,21 +164,24 @@ describe("a plan", () => {
     const scope = await filtered({ x: { $lt: border } });
     const { quantizer } = scope.trained;
     const { matching } = distributionOf(snapshot, scope.matches);
-    let outside = 0;
+    let outlying = 0;
     for (let i = 0; i < 3200; i += 100) {
       const query = queryOf(vectors[i]);
       const found = plan(scope, query, automatic);
       expect(found.pruned).toBe(true);
-      const lists = [...found.likely.blocks, ...found.unlikely.blocks].map(({ block }) => block.list);
-      if (new Set(lists).size === matching.count) {
-        outside++;
+      if (found.outlying !== undefined) {
+        outlying++;
         expect(vectors[i][0]).toBeGreaterThan(border - 1);
-        expect([found.unlikely, found.rest]).toEqual([none, none]);
+        expect([found.likely, found.unlikely, found.rest]).toEqual([none, none, none]);
+        expect(found.outlying.probes).toEqual(quantizer.probe(query, matching.count, { among: matching }));
+        expect(Number.isFinite(found.outlying.cosine)).toBe(true);
+        continue;
       }
+      const lists = [...found.likely.blocks, ...found.unlikely.blocks].map(({ block }) => block.list);
       const nearest = quantizer.probe(query, new Set(lists).size, { among: matching });
       expect([...new Set(lists)]).toEqual(nearest.lists);
       expect(lists.length).toBeGreaterThan(0);
     }
-    expect(outside).toBeGreaterThan(2);
+    expect(outlying).toBeGreaterThan(2);
   });
 });

@@ -36,10 +36,13 @@ describe("queries together", () => {
     }
     expect(new Set(kinds.map(({ alone: kind }) => kind)).size).toBe(2);
     const scope = await filtered({ x: { $lt: border } });
-    expect(await alone(scope, automatic)).toEqual(new Set(["if short"]));
-    const far = together.map((vector) => vector.map((x) => 20 * x));
-    for (const found of await searchTogether(all, far, automatic, undefined))
-      expect(found).toMatchObject({ alone: "always", rows: [] });
+    const found = await searchTogether(scope, together, automatic, undefined);
+    for (const [i, { alone: kind, rows }] of found.entries()) {
+      const { outlying } = plan(scope, queryOf(together[i]), automatic);
+      expect(kind).toBe(outlying === undefined ? "if short" : "always");
+      if (outlying !== undefined) expect(rows).toEqual([]);
+    }
+    expect(new Set(found.map(({ alone: kind }) => kind))).toEqual(new Set(["if short", "always"]));
     const filter = compileFilter({ x: { $lt: border } });
     const options = { ...automatic, filter, include: new Set(["distance"] as const), rawMetadata: false };
     const answers = await queryAll(scope.searcher, snapshot, together, options);

@@ -65,9 +65,6 @@ const codedShareMax = 1 / 4;
 /** The number of probes up to which codes are faster. */
 const codedProbesMax = 128;
 
-/** How many times as far from the nearest centroid as rows are, squared, a query is if it is far from all rows. */
-const farFromRows = 4;
-
 /** A model's centroids in kernel memory. Call `free` when done. */
 export class CoarseQuantizer {
   readonly nLists: number;
@@ -75,8 +72,6 @@ export class CoarseQuantizer {
   /** The address of the struct that kernels take. */
   readonly address: number;
   readonly #model: Model;
-  /** The mean squared distance of rows from their centroid, over the lists. */
-  readonly #spread: number;
   readonly #dimension: number;
   readonly #memory: FlatMemory;
   /** The points that vectors are compared with. */
@@ -100,7 +95,6 @@ export class CoarseQuantizer {
     this.#model = model;
     this.#dimension = dimension;
     this.rotation = new Rotation(dimension, model.rotationSeed);
-    this.#spread = model.spreads.reduce((sum, spread) => sum + spread, 0) / n;
     this.#memory = allocateFlat(n, dimension, n < codedFrom ? 0 : rabitqBytes(n, dimension));
     this.centroids = { at: this.#memory.vectors, n, dimension };
 
@@ -313,18 +307,11 @@ export class CoarseQuantizer {
   /** The distance of a list's centroid from a query, given its distance as `probe` finds it. */
   distanceToCentroid(list: number, distance: number): number {
     if (this.#lengths === 0) return distance;
-    return Math.sqrt(squareToCentroid(this.#lengthOf(list), distance ** 2));
-  }
-
-  /** Whether a query is far from all rows, by its nearest list: then neither ranks nor distance ratios of lists say where its neighbours are. */
-  isFar(list: number, distance: number): boolean {
-    // A list of few rows, or of equal ones, says little about how far rows are.
-    const spread = Math.max(this.#spread, this.#model.spreads[list]);
-    return this.distanceToCentroid(list, distance) ** 2 > farFromRows * spread;
+    return Math.sqrt(squareToCentroid(this.lengthOf(list), distance ** 2));
   }
 
   /** The length of a list's centroid if directions are compared; otherwise 0. */
-  #lengthOf(list: number): number {
+  lengthOf(list: number): number {
     return this.#lengths === 0 ? 0 : doubleAt(this.#lengths + 8 * list);
   }
 

@@ -2,13 +2,15 @@
 
 import type { ListSet } from "../lists/coarse-quantizer.js";
 import { blockMatchesLayout, listMatchesLayout, matchTableLayout } from "../kernels/kernels.wasm.js";
-import { allocate, allWords, free, wordsAt, writeWords } from "../kernels/memory.js";
+import { allFloats, allocate, allWords, free, wordsAt, writeWords } from "../kernels/memory.js";
 
 /** The matches of a filter. Bits are those of the rows of a segment; several blocks may have the same ones. */
 export interface MatchesOf {
   readonly lists: readonly {
     readonly rows: number;
     readonly matches: number;
+    /** The mean squared distance of its rows from the centroid. */
+    readonly spread: number;
   }[];
   /** In the order of their numbers. */
   readonly blocks: readonly {
@@ -62,10 +64,12 @@ export class MatchTable {
       spilled: place(spilled.map(addressOf)),
     });
     const all = allWords();
-    lists.forEach(({ rows, matches }, list) => {
+    const floats = allFloats();
+    lists.forEach(({ rows, matches, spread }, list) => {
       const at = listsAt + listMatchesLayout.bytes * list;
       all[(at + listMatchesLayout.rows) >>> 2] = rows;
       all[(at + listMatchesLayout.matches) >>> 2] = matches;
+      floats[(at + listMatchesLayout.spread) >>> 2] = spread;
     });
     blocks.forEach(({ accepted, firstBit }, number) => {
       const at = blocksAt + blockMatchesLayout.bytes * number;

@@ -5,8 +5,9 @@ import { jobLayout } from "../kernels/kernels.wasm.js";
 import { freeScratch } from "../kernels/memory.js";
 import { type ListSearch, type ListsSearched, type SpilledProbes } from "./search-lists.js";
 import type { MatchTable } from "./match-table.js";
+import type { OutlyingPruning } from "../pruning.js";
 import { QueryVector, scratchBytes } from "../query-vector.js";
-import type { ScanLimits } from "../recall-curves.js";
+import type { Reach, ScanLimits } from "../recall-curves.js";
 import { writeIdTables } from "./scan-blocks.js";
 import { heapBytes, initHeap, readHeap } from "../top-k.js";
 
@@ -45,31 +46,30 @@ export class MatchingSearch {
     table.matching = matching.address;
   }
 
-  /** The share of matches among the rows of the nearest lists within these limits; 0 if the query is far from all rows. */
-  shareAround({ probes, ratio }: Pick<ScanLimits, "probes" | "ratio">): number {
+  /**
+   * The share of matches among the rows of the nearest lists within these limits; 0 if the query is more than `unlike` times farther from the
+   * nearest list, squared, than rows of that list are.
+   */
+  shareAround({ probes, ratio }: Pick<ScanLimits, "probes" | "ratio">, unlike: number): number {
     const { quantizer } = this.#among;
     initHeap(this.#probes, Math.min(probes, quantizer.nLists));
-    const share = kernels().shareAround(
+    return kernels().shareAround(
       this.query.listAddress,
       quantizer.address,
       quantizer.codedMax(),
       this.#probes,
       ratio,
+      unlike,
       this.#matching.address,
       this.#job,
     );
-    const [{ row: list, score }] = readHeap(this.#probes, 1);
-    return quantizer.isFar(list, Math.sqrt(score)) ? 0 : share;
   }
 
   /**
    * The nearest matches in the lists within these limits, of lists that have a match. `spilled`: see `ListQuery`. Undefined if one of the blocks is not in
    * memory.
    */
-  within(
-    { probes, ratio, epsilon }: ScanLimits,
-    spilled: SpilledProbes | undefined,
-  ): ListsSearched | undefined {
+  within({ probes, ratio, epsilon }: Reach, spilled: SpilledProbes | undefined): ListsSearched | undefined {
     const { quantizer, table, now } = this.#among;
     const { count } = this.#matching;
     this.query.epsilon = epsilon;
@@ -90,6 +90,31 @@ export class MatchingSearch {
       now,
     );
     return lists === 0 ? undefined : this.#found(lists);
+  }
+
+  /**
+   * The nearest matches in the lists whose rows may need a cosine up to `cosine` (see recall-curves.ts). Undefined if one of the blocks is not in memory.
+   */
+  outlying(cosine: number, { epsilon, usual, fall }: OutlyingPruning): ListsSearched | undefined {
+    const { quantizer, table, now } = this.#among;
+    const { count } = this.#matching;
+    initHeap(this.#probes, count);
+    initHeap(this.#nearest, this.#topK);
+    const rows = kernels().searchOutlying(
+      this.query.address,
+      this.query.listAddress,
+      quantizer.address,
+      this.#probes,
+      cosine,
+      epsilon,
+      usual,
+      fall,
+      table.address,
+      this.#nearest,
+      this.#job,
+      now,
+    );
+    return rows === 0 ? undefined : this.#found(count);
   }
 
   #found(lists: number): ListsSearched {

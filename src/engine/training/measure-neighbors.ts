@@ -6,15 +6,24 @@ import type { Clusters, OnCompared, Rows } from "../lists/kmeans.js";
 import { distanceRatio } from "../lists/probe-limits.js";
 import { squareToCentroid } from "../metric.js";
 import { samplePositions } from "../random.js";
-import type { ObservedNeighbours, ScanLimits } from "../recall-curves.js";
-import { directionsOf, gather, lengthsOf } from "../rows.js";
+import { cosineNeeded, type ObservedNeighbours, type ScanLimits } from "../recall-curves.js";
+import { countRows, directionsOf, gather, lengthsOf } from "../rows.js";
 import { countBelow, positionOfLeast } from "../select-smallest.js";
 import { copyInPieces, inSlices, rowsOfPiece, type Work } from "../work.js";
 import type { EstimatedRows } from "./estimated-rows.js";
+import { FarQueries, type Query } from "./far-queries.js";
 import { forEachDepth } from "./held-out.js";
 
 /** Held-out rows that are compared with the sample at a time. */
 const heldOutTogether = 16;
+/** The largest share of the lists that a filter removes around a query. */
+const removedShareMax = 0.6;
+/**
+ * So many held-out rows also show what a query outside of all neighbours' lists needs: two of three, one whose surroundings a filter removes, the
+ * others, a query far from all rows.
+ */
+const outlyingMax = 300;
+const farEvery = 3;
 /** Held-out rows whose lists within limits are counted. */
 const countedMax = 300;
 
@@ -41,6 +50,8 @@ interface HeldOut {
 interface Observing {
   readonly ranks: number[];
   readonly ratios: number[];
+  readonly cosines: number[];
+  readonly farCosines: number[];
   /** Of each neighbour: its row, and which of the queries it is one of. */
   readonly rows: number[];
   readonly heldOut: number[];
@@ -83,7 +94,9 @@ export function* observeNeighbours(
     ...others,
   );
   const queries = gather(floatsAt(rows.at, n * dimension), dimension, positions);
-  const count = positions.length;
+  const mean = meanOf(centroids, dimension, seen);
+  // The last query is the mean.
+  const count = positions.length + 1;
   const numbers = count * (dimension + k) + centroids.length + heldOutTogether * n;
   const lengthsAt = allocate(8 * k + 4 * numbers);
   const queriesAt = lengthsAt + 8 * k;
@@ -93,18 +106,24 @@ export function* observeNeighbours(
   const observed: Observing[] = depths.map(() => ({
     ranks: [],
     ratios: [],
+    cosines: [],
+    farCosines: [],
     rows: [],
     heldOut: [],
   }));
   try {
     floatsAt(queriesAt, queries.length).set(queries);
+    floatsAt(queriesAt + 4 * queries.length, dimension).set(mean);
     yield* copyInPieces(centroids, floatsAt(centroidsAt, centroids.length));
     if (areDirections) {
       yield lengthsOf(centroidsAt, k, dimension, lengthsAt);
       yield directionsOf(centroidsAt, k, dimension, centroidsAt);
     }
     const lengths = areDirections ? doublesAt(lengthsAt, k).slice() : undefined;
-    yield compare(queriesAt, count, { ...rows, at: centroidsAt, n: k }, toListsAt);
+    yield [
+      ...compare(queriesAt, count, { ...rows, at: centroidsAt, n: k }, toListsAt),
+      ...compare(queriesAt + 4 * queries.length, 1, rows, toRowsAt),
+    ];
     const squaresOf: Float32Array[] = [];
     const together = rowsOfPiece(4 * k);
     for (let i = 0; i < count; i++) {
@@ -114,6 +133,12 @@ export function* observeNeighbours(
     const lists = Uint32Array.from({ length: n }, (_, row) =>
       row < seen.length ? seen[row] : positionOfLeast(squaresOf[row - seen.length]),
     );
+    const far = new FarQueries({
+      rows: floatsAt(toRowsAt, n).slice(),
+      lists: squaresOf[count - 1],
+      meanSquare: areDirections ? squareOf(mean) : undefined,
+    });
+    squaresOf.length--;
     const asked: HeldOut[] = [];
     const residuals = new Float32Array(n);
     residuals.set(seenResiduals);
@@ -131,11 +156,24 @@ export function* observeNeighbours(
     };
     const squareOfQuery = (number: number) =>
       squareOf(queries.subarray(number * dimension, (number + 1) * dimension));
+    let outlying = 0;
+    const observeOutside = (number: number) => {
+      const row = { toLists: squaresOf[number], toRows: toRowsOf(number) };
+      const isFar = ++outlying % farEvery === 0;
+      // Copies of a row are the last ones that the opposite query finds.
+      if (!isFar) removeCopies(row.toRows, copyReach(residuals[positions[number]], squareOfQuery(number)));
+      const query = isFar
+        ? far.opposite(positions[number], row)
+        : withoutNearest(row, lists, Math.floor(removedShareMax * k ** random()));
+      const cosines = observed.map((depth) => (isFar ? depth.farCosines : depth.cosines));
+      observeOutlying(query, { lists, lengths, spreads }, depths, cosines);
+    };
     for (let first = 0; first < positions.length; first += heldOutTogether) {
       const last = Math.min(positions.length, first + heldOutTogether);
       const at = queriesAt + 4 * first * dimension;
       yield compare(at, last - first, estimated?.rows ?? rows, toRowsAt);
       onCompared((last - first) * n);
+      const outside: number[] = [];
       for (let number = first; number < last; number++) {
         const toRows = toRowsOf(number, estimated?.added);
         const square = squareOfQuery(number);
@@ -146,7 +184,13 @@ export function* observeNeighbours(
         const toLists = squaresOf[number];
         const own = { toLists, sorted: toLists.slice().sort() };
         observeAmong({ ...own, number: asked.length, toRows }, lists, depths, observed);
-        asked.push(own);
+        if (asked.push(own) <= outlyingMax) outside.push(number);
+        yield;
+      }
+      // What a query outside of all neighbours' lists needs is measured by vectors: it is a cosine, in place of what is near by estimates.
+      if (estimated && outside.length > 0) yield compare(at, last - first, rows, toRowsAt);
+      for (const number of outside) {
+        observeOutside(number);
         yield;
       }
     }
@@ -165,6 +209,15 @@ export function* observeNeighbours(
   } finally {
     free(lengthsAt);
   }
+}
+
+/** The mean of the rows that these centroids are the means of. */
+function meanOf(centroids: Float32Array, dimension: number, lists: Uint32Array): Float32Array {
+  const mean = new Float64Array(dimension);
+  countRows(lists, centroids.length / dimension).forEach((size, list) => {
+    for (let i = 0; i < dimension; i++) mean[i] += (size / lists.length) * centroids[list * dimension + i];
+  });
+  return Float32Array.from(mean);
 }
 
 function squareOf(vector: Float32Array): number {
@@ -194,6 +247,7 @@ function listsWithin(
   return lists / Math.max(1, asked.length);
 }
 
+/** Cosines are those of first lists. */
 function* observeEither(
   observed: readonly Observing[],
   asked: readonly HeldOut[],
@@ -201,13 +255,13 @@ function* observeEither(
   seconds: Uint32Array,
 ): Work<ObservedNeighbours[]> {
   const either: ObservedNeighbours[] = [];
-  for (const { rows, heldOut: held } of observed) {
+  for (const { rows, heldOut: held, cosines, farCosines } of observed) {
     const nearer = rows.map((row, i) =>
       Math.min(asked[held[i]].toLists[lists[row]], asked[held[i]].toLists[seconds[row]]),
     );
     const ranks = nearer.map((square, i) => countBelow(asked[held[i]].sorted, square));
     const ratios = nearer.map((square, i) => distanceRatio(ranks[i], square, asked[held[i]].sorted[0]));
-    either.push({ ranks, ratios });
+    either.push({ ranks, ratios, cosines, farCosines });
     yield;
   }
   return either;
@@ -215,7 +269,7 @@ function* observeEither(
 
 /** Adds the lists of a held-out row's neighbours, as a query among similar rows. */
 function observeAmong(
-  { number, sorted, toRows, toLists }: HeldOut & { readonly number: number; readonly toRows: Float32Array },
+  { number, sorted, toRows, toLists }: Query & HeldOut & { readonly number: number },
   lists: Uint32Array,
   depths: readonly number[],
   observed: readonly Observing[],
@@ -228,6 +282,40 @@ function observeAmong(
       observed[i].ratios.push(distanceRatio(rank, square, sorted[0]));
       observed[i].rows.push(row);
       observed[i].heldOut.push(number);
+    }
+  });
+}
+
+/** A query without the rows of its nearest `count` lists, as if a filter removed them. */
+function withoutNearest({ toRows, toLists }: Query, lists: Uint32Array, count: number): Query {
+  const nearest = toLists.slice().sort()[count];
+  const left = toRows.slice();
+  for (let row = 0; row < left.length; row++) if (toLists[lists[row]] < nearest) left[row] = Infinity;
+  return { toRows: left, toLists };
+}
+
+/** Adds the cosines that the neighbours of a query need, which lies outside of their lists. */
+function observeOutlying(
+  { toRows, toLists }: Query,
+  {
+    lists,
+    lengths,
+    spreads,
+  }: {
+    readonly lists: Uint32Array;
+    /** Lengths of the centroids if directions are compared. */
+    readonly lengths: Float64Array | undefined;
+    readonly spreads: Float32Array;
+  },
+  depths: readonly number[],
+  cosines: readonly number[][],
+): void {
+  forEachDepth(toRows, depths, (i, rows) => {
+    const reach = toRows[rows[rows.length - 1]];
+    for (const row of rows) {
+      const list = lists[row];
+      const square = squareToCentroid(lengths?.[list], toLists[list]);
+      cosines[i].push(cosineNeeded(square, spreads[list], reach));
     }
   });
 }

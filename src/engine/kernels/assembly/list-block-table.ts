@@ -78,7 +78,7 @@ export function isWanted(table: ListBlockTable, number: u32, unspilled: bool): b
 
 /** Makes `job` that of a block, and marks the block as scanned by the search `now`. */
 @inline
-export function setJob(query: Query, table: ListBlockTable, job: Job, number: u32, base: f64, now: u32): void {
+export function setJob(query: Query, table: ListBlockTable, job: Job, number: u32, base: f64, length: f64, now: u32): void {
   const listBlock = listBlockAt(table, number);
   checkBlock(query, listBlock.block);
   listBlock.block.lastUse = now;
@@ -86,6 +86,7 @@ export function setJob(query: Query, table: ListBlockTable, job: Job, number: u3
   job.block = listBlock.block;
   job.newerSegments = listBlock.newerSegments;
   job.base = base;
+  job.length = length;
   acceptMatches(table.matching, number, job);
 }
 
@@ -105,6 +106,8 @@ export function addRow(query: Query, heap: Heap, table: ListBlockTable, number: 
 export class ListMatches {
   rows: u32;
   matches: u32;
+  /** The mean squared distance of its rows from the centroid. */
+  spread: f32;
 }
 
 /** The matches of a filter in a block. */

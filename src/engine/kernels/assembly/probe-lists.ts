@@ -45,6 +45,7 @@ export function probeLists(
   const isLimited = limit < Infinity && codedMax > 0 && probes.capacity >= limitedFrom;
   const coded = isLimited || probes.capacity <= codedMax;
   job.base = coded ? sumRow(point.vector, quantizer.mean, point.dimension, true) : -1;
+  job.length = 0;
   if (isLimited && point.fitsFloat32 && block.fitsFloat32) offerWithin(point, limit, probes, job);
   else scanJob(point, probes, job);
   sortHeap(probes);
@@ -168,7 +169,7 @@ function rankRoot(rank: u32): f64 {
 
 /** The length of a list's centroid if directions are compared; otherwise 0. */
 @inline
-function lengthOf(quantizer: CoarseQuantizer, list: u32): f64 {
+export function lengthOf(quantizer: CoarseQuantizer, list: u32): f64 {
   return quantizer.lengths ? load<f64>(quantizer.lengths + (<usize>list << 3)) : 0;
 }
 

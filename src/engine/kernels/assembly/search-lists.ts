@@ -5,7 +5,7 @@
 
 import { Heap, rowAt, scoreAt, sortHeap } from "./heap";
 import { addRow, beginSearch, firstOf, isOpen, isWanted, listBlockAt, ListBlockTable, MatchTable, setJob } from "./list-block-table";
-import { CoarseQuantizer, likelyLists, probeLists, squareToCentroid } from "./probe-lists";
+import { CoarseQuantizer, lengthOf, likelyLists, probeLists, squareToCentroid } from "./probe-lists";
 import { codesWithin, isPruned, promisingMax, scanJob, scoreWaiting } from "./scan-flat";
 import { readSpilledAhead, scanSpilled, touchPages } from "./scan-secondary";
 import { jobsTogether, roomForJobs, scanTogether } from "./scan-together";
@@ -67,12 +67,12 @@ function scanLists(
   job.readAhead = 0;
   for (let i: u32 = 0; i < likely; i++) job.readAhead += readListAhead(query, table, rowAt(probes, i), i >= whole);
   for (let i: u32 = 0; i < spilled; i++) job.readAhead += readSpilledAhead(query, table, rowAt(probes, i));
-  scanList(query, heap, job, table, table.nLists, -1, false, now, 0);
-  let done = scanNearest(query, heap, job, table, quantizer, probes, likely, whole, now);
+  scanList(query, heap, job, table, table.nLists, -1, 0, false, now, 0);
+  let done = scanNearest(query, heap, job, table, quantizer, probes, likely, whole, false, now);
   for (let i: u32 = 0; i < likely; i++) {
     const list = rowAt(probes, i);
     const base = squareToCentroid(quantizer, list, scoreAt(probes, i));
-    done = scanList(query, heap, job, table, list, base, i >= whole, now, done);
+    done = scanList(query, heap, job, table, list, base, 0, i >= whole, now, done);
   }
   // After all vectors that are at hand, so that few others are looked at.
   for (let i: u32 = 0; i < spilled; i++) {
@@ -92,8 +92,11 @@ function listsWithMatches(table: ListBlockTable): usize {
   return table.matching ? changetype<MatchTable>(table.matching).among : 0;
 }
 
-/** Scans the first blocks of the lists as `scanFirst` does, and returns how many. */
-function scanNearest(
+/**
+ * Scans the first blocks of the lists as `scanFirst` does, and returns how many. `lengths`: whether estimates make use of the lengths of centroids
+ * (see centroid-share.ts).
+ */
+export function scanNearest(
   query: Query,
   heap: Heap,
   job: Job,
@@ -102,6 +105,7 @@ function scanNearest(
   probes: Heap,
   likely: u32,
   whole: u32,
+  lengths: bool,
   now: u32,
 ): u32 {
   const jobs = roomForJobs(query);
@@ -110,11 +114,12 @@ function scanNearest(
   for (let i: u32 = 0; i < likely; i++) {
     const list = rowAt(probes, i);
     const base = squareToCentroid(quantizer, list, scoreAt(probes, i));
+    const length = lengths ? lengthOf(quantizer, list) : 0;
     const end = firstOf(table, list + 1);
     for (let number = firstOf(table, list); number < end; number++) {
       if (!isWanted(table, number, i >= whole)) continue;
       if (count == jobsTogether) return scanned + scanTogether(query, heap, jobs, count, table.waiting);
-      setJob(query, table, job, number, base, now);
+      setJob(query, table, job, number, base, length, now);
       if (count == 0 && !isPruned(query, job)) {
         scanJob(query, heap, job);
         scanned++;
@@ -122,14 +127,14 @@ function scanNearest(
       }
       const together = jobAt(jobs, count++);
       together.accepted = 0;
-      setJob(query, table, together, number, base, now);
+      setJob(query, table, together, number, base, length, now);
     }
   }
   return scanned + scanTogether(query, heap, jobs, count, table.waiting);
 }
 
 /** Whether the blocks of a list are in memory, or those whose rows are not spilled, as far as they have a match. */
-function areOpen(table: ListBlockTable, list: u32, unspilled: bool): bool {
+export function areOpen(table: ListBlockTable, list: u32, unspilled: bool): bool {
   const end = firstOf(table, list + 1);
   for (let number = firstOf(table, list); number < end; number++) {
     if (isWanted(table, number, unspilled) && !isOpen(table, listBlockAt(table, number))) return false;
@@ -146,7 +151,7 @@ function markScanned(table: ListBlockTable, list: u32, now: u32): void {
  * Reads one byte of each page of codes that a scan will read, and returns the sum. The waits for memory overlap across all lists;
  * in the scan they would come one after the other.
  */
-function readListAhead(query: Query, table: ListBlockTable, list: u32, unspilled: bool): u32 {
+export function readListAhead(query: Query, table: ListBlockTable, list: u32, unspilled: bool): u32 {
   let sum: u32 = 0;
   const end = firstOf(table, list + 1);
   for (let number = firstOf(table, list); number < end; number++) {
@@ -164,13 +169,14 @@ function readListAhead(query: Query, table: ListBlockTable, list: u32, unspilled
  * Scans the blocks of a list, or those whose rows are not spilled, as far as they have a match. `base` is |q - c|^2 in list space. The first `done`
  * blocks are scanned already; returns how many of those after this list are.
  */
-function scanList(
+export function scanList(
   query: Query,
   heap: Heap,
   job: Job,
   table: ListBlockTable,
   list: u32,
   base: f64,
+  length: f64,
   unspilled: bool,
   now: u32,
   done: u32,
@@ -183,7 +189,7 @@ function scanList(
       left--;
       continue;
     }
-    setJob(query, table, job, number, base, now);
+    setJob(query, table, job, number, base, length, now);
     if (mayWait(heap) && isPruned(query, job)) scanLater(query, heap, job, table);
     else scanJob(query, heap, job);
   }
@@ -204,7 +210,7 @@ function scanLater(query: Query, heap: Heap, job: Job, table: ListBlockTable): v
   const block = job.block;
   const number = job.number;
   const rows = query.scratch;
-  const within = codesWithin(query, heap, block.n, block.factors, block.codes, job.base, rows);
+  const within = codesWithin(query, heap, block.n, block.factors, block.codes, job.base, job.length, rows);
   for (let i: u32 = 0; i < within; i++) {
     const row = load<u32>(rows + (<usize>i << 2));
     if (isAccepted(job, row)) addRow(query, heap, table, number, row);
