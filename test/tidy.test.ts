@@ -202,6 +202,70 @@ test("files have specific names, and stay short enough to be read", () => {
   expect(long.map(({ path }) => path)).toEqual([]);
 });
 
+test("no folder has more than 30 files, and the first level has at most 14 folders", () => {
+  const counts = new Map<string, number>();
+  for (const { path } of all) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
+  expect([...counts].filter(([, count]) => count > 30)).toEqual([]);
+  expect(counts.get(".")).toBeLessThanOrEqual(6);
+  const first = new Set(all.filter(({ path }) => path.includes("/")).map(({ path }) => path.split("/")[0]));
+  expect(first.size).toBeLessThanOrEqual(14);
+});
+
+/** Two lists of public names, and the faces, each method of which is a verb. */
+const wide = new Set([
+  "core.ts",
+  "client/wire/wire.ts",
+  "index/encrypted-index.ts",
+  "langchain/encrypted-vector-store.ts",
+]);
+
+test("a file imports at most 20 others", () => {
+  const found = all.filter(({ path, imports }) => {
+    const own = new Set(imports.map(({ target }) => target).filter((target) => target.endsWith(".ts")));
+    return own.size > 20 && !wide.has(path);
+  });
+  expect(found.map(({ path }) => path)).toEqual([]);
+});
+
+/** Short files that one neighbor imports, each of which is a noun or verb of its own. */
+const small = new Map([
+  ["api/wraps.ts", "public types"],
+  ["engine/training/far-queries.ts", "an algorithm of its own"],
+  ["index/delete-index.ts", "a verb"],
+  ["index/list-indexes.ts", "a verb"],
+  ["index/maintenance-jobs.ts", "the list of jobs"],
+  ["index/upsert-items.ts", "a verb"],
+  ["langchain/retriever.ts", "a public class"],
+]);
+
+test("no file is a page torn off its only importer", () => {
+  const importers = new Map<string, Set<string>>();
+  for (const { path, imports } of all) {
+    for (const { target } of imports) importers.set(target, (importers.get(target) ?? new Set()).add(path));
+  }
+  const torn = all.filter(({ path, text }) => {
+    const [user, ...others] = importers.get(path) ?? [];
+    return others.length === 0 && user && dirname(user) === dirname(path) && text.split("\n").length <= 61;
+  });
+  expect(torn.map(({ path }) => path).filter((path) => !small.has(path))).toEqual([]);
+});
+
+test("no two files export one name", () => {
+  // A class has the name of its interface; `sealdex/client` and `sealdex/core` have a `createClient` each.
+  const allowed = new Set(["EmbeddedClient", "createClient"]);
+  const owners = new Map<string, string>();
+  const found: string[] = [];
+  const pattern = /^export (?:async |abstract )?(?:const|function\*?|class|interface|type|let) ([\w$]+)/gm;
+  for (const { path, text } of all) {
+    for (const name of new Set(Array.from(text.matchAll(pattern), ([, each]) => each))) {
+      const other = owners.get(name);
+      if (other !== undefined && !allowed.has(name)) found.push(`${name}: ${other} and ${path}`);
+      owners.set(name, path);
+    }
+  }
+  expect(found).toEqual([]);
+});
+
 test("sources hold no console, no any, no empty catch, no stub", () => {
   const banned = [/\bconsole\./, /[:<]\s*any\b/, /catch\s*(\([^)]*\))?\s*\{\s*\}/, /\bTODO\b|\bFIXME\b/];
   for (const { path, text } of everywhere) {

@@ -38,6 +38,8 @@ import type {
 
 /** Fields of items that calls may return. */
 export const itemFieldNames: readonly ItemField[] = ["vector", "contents", "metadata", "decoded"];
+/** The most results of one query. */
+export const topKMax = 10_000;
 const pageItemsMax = 10_000;
 
 const integer =

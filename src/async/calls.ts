@@ -31,7 +31,7 @@ export class Calls {
    * Runs a change. `work` checks the signal itself, at points where stopping leaves nothing
    * half-done, so that a rejected call has changed nothing.
    */
-  async change<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+  async write<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
     this.#admit(signal);
     return this.#during(work());
   }
@@ -41,9 +41,9 @@ export class Calls {
    * `work` is synchronous, so is the result, unless synchronous calls have held the event loop for
    * long: then `work` runs in the next turn.
    */
-  look<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T>;
-  look<T>(signal: AbortSignal | undefined, work: () => Promise<T> | T): Promise<T> | T;
-  look<T>(signal: AbortSignal | undefined, work: () => Promise<T> | T): Promise<T> | T {
+  read<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T>;
+  read<T>(signal: AbortSignal | undefined, work: () => Promise<T> | T): Promise<T> | T;
+  read<T>(signal: AbortSignal | undefined, work: () => Promise<T> | T): Promise<T> | T {
     this.#admit(signal);
     const turns = this.#turns;
     const result = turns?.isOver() ? turns.next().then(work) : work();

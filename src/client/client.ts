@@ -94,7 +94,7 @@ class RemoteClient implements Client {
     if (typeof options.textIndex === "object") defineText(options.textIndex);
     const { calls } = this.#connection;
     const index = new RemoteIndex(this.#connection, options);
-    await calls.change(options.signal, () =>
+    await calls.write(options.signal, () =>
       this.#connection.post("/v1/indexes/create", encodeCreateIndex(options), { signal: options.signal }),
     );
     return index;
@@ -114,7 +114,7 @@ class RemoteClient implements Client {
 
   async listIndexes(options: ListIndexesOptions = {}): Promise<string[]> {
     const own = takeOptions(options, methodOptions.listIndexes);
-    return this.#connection.calls.change(own.signal, () => this.#listIndexes(own));
+    return this.#connection.calls.write(own.signal, () => this.#listIndexes(own));
   }
 
   /**
@@ -142,7 +142,7 @@ class RemoteClient implements Client {
 
   async deleteIndex(options: OpenIndexOptions): Promise<void> {
     options = takeOptions(options, methodOptions.deleteIndex);
-    await this.#connection.calls.change(options.signal, () =>
+    await this.#connection.calls.write(options.signal, () =>
       this.#connection.post("/v1/indexes/delete", encodeAddress(options), { signal: options.signal }),
     );
   }

@@ -48,7 +48,7 @@ import { embeddedOnly, RemoteNamespaces, RemoteWraps } from "./remote-wraps.js";
 import { inBatches, isTooLarge, sendItems, sendQuery } from "./send.js";
 import {
   decodeAddress,
-  decodeAnchor,
+  decodeAnchorBody,
   decodeCount,
   decodeDescription,
   decodeErasureReceipt,
@@ -97,7 +97,7 @@ export class RemoteIndex implements VectorIndex {
    */
   async upsert(items: readonly Item[], options: UpsertOptions = {}): Promise<UpsertResult> {
     options = takeOptions(options, methodOptions.upsert);
-    return this.#connection.calls.change(options.signal, () =>
+    return this.#connection.calls.write(options.signal, () =>
       sendItems(this.#connection, this.#address, items, options),
     );
   }
@@ -112,7 +112,7 @@ export class RemoteIndex implements VectorIndex {
     options = takeOptions(options, methodOptions.update);
     const { signal } = options;
     const within = encodeNamespace(options);
-    return this.#connection.calls.change(signal, async () => {
+    return this.#connection.calls.write(signal, async () => {
       const send = async (part?: readonly string[]) =>
         decodeUpdateResult(
           await this.#connection.post(
@@ -154,7 +154,7 @@ export class RemoteIndex implements VectorIndex {
   ): Promise<Match<I>[] | Match<I>[][]>;
   async query(request: SingleQuery | TextQuery | BatchQuery | WordQuery): Promise<Match[] | Match[][]> {
     request = takeOptions(request, methodOptions.query);
-    return this.#connection.calls.change(request.signal, () => this.#query(request));
+    return this.#connection.calls.write(request.signal, () => this.#query(request));
   }
 
   async #query(request: SingleQuery | TextQuery | BatchQuery | WordQuery): Promise<Match[] | Match[][]> {
@@ -176,7 +176,7 @@ export class RemoteIndex implements VectorIndex {
   ): Promise<StoredItem<I>[]>;
   async get(ids: readonly string[], options: GetOptions = {}): Promise<StoredItem[]> {
     options = takeOptions(options, methodOptions.get);
-    return this.#connection.calls.change(options.signal, () => this.#get(ids, options));
+    return this.#connection.calls.write(options.signal, () => this.#get(ids, options));
   }
 
   async #get(ids: readonly string[], { include, signal, ...options }: GetOptions): Promise<StoredItem[]> {
@@ -194,7 +194,7 @@ export class RemoteIndex implements VectorIndex {
   async delete(selection: Selection, options: ChangeOptions = {}): Promise<void> {
     const checked = checkSelection(selection);
     options = takeOptions(options, methodOptions.delete);
-    return this.#connection.calls.change(options.signal, () => this.#delete(checked, options));
+    return this.#connection.calls.write(options.signal, () => this.#delete(checked, options));
   }
 
   async #delete(selection: Selection, { signal, ...options }: ChangeOptions): Promise<void> {
@@ -298,7 +298,7 @@ export class RemoteIndex implements VectorIndex {
    */
   async checkAnchor(anchor: string | undefined, options: CallOptions): Promise<string> {
     const body = encodeAnchorCheck({ ...this.#address, anchor });
-    return decodeAnchor(await this.#read("/v1/indexes/anchor", body, options));
+    return decodeAnchorBody(await this.#read("/v1/indexes/anchor", body, options));
   }
 
   async describe(options: CallOptions = {}): Promise<IndexDescription> {
@@ -313,7 +313,7 @@ export class RemoteIndex implements VectorIndex {
 
   #call(path: string, body: object, options: RequestOptions): Promise<unknown> {
     const whole = { ...encodeAddress(this.#address), ...body };
-    return this.#connection.calls.change(options.signal, () => this.#connection.post(path, whole, options));
+    return this.#connection.calls.write(options.signal, () => this.#connection.post(path, whole, options));
   }
 }
 

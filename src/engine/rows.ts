@@ -13,7 +13,7 @@ export function gather(vectors: Float32Array, dimension: number, positions: Uint
 }
 
 /** How many rows each of k lists has; `lists` has the list of each row. */
-export function countRows(lists: Uint32Array, k: number): Uint32Array {
+export function countPerList(lists: Uint32Array, k: number): Uint32Array {
   const sizes = new Uint32Array(k);
   for (const list of lists) sizes[list]++;
   return sizes;
@@ -21,7 +21,7 @@ export function countRows(lists: Uint32Array, k: number): Uint32Array {
 
 /** Positions of the rows, list by list, ascending within a list. */
 export function sortByList(lists: Uint32Array, k: number): Uint32Array {
-  const ends = countRows(lists, k);
+  const ends = countPerList(lists, k);
   for (let list = 1; list < k; list++) ends[list] += ends[list - 1];
   const order = new Uint32Array(lists.length);
   for (let row = lists.length - 1; row >= 0; row--) order[--ends[lists[row]]] = row;

@@ -13,7 +13,7 @@ import { type Image, isImage, takeImage } from "../embedding/image.js";
 import { type CompiledFilter, compileFilter, type Filter, splitPath } from "../api/filter/compile.js";
 import type { CheckedQuery } from "../query/query.js";
 import type { Effort } from "../query/scan-limits.js";
-import { checkInclude, itemFieldNames } from "../api/method-options.js";
+import { checkInclude, itemFieldNames, topKMax } from "../api/method-options.js";
 import { checkRecall, type ProbingOptions } from "../api/effort.js";
 import type { ResultSettings } from "../api/served-index.js";
 import { checkDeleteFilter, checkUpdateSelection, filterOf } from "../api/check-selection.js";
@@ -34,9 +34,8 @@ import type {
 import type { CheckedListIds } from "./listing/list-ids.js";
 import type { CheckedListing } from "./listing/list-items.js";
 import type { CheckedFields } from "./open/available-fields.js";
-import type { CheckedItems } from "./update.js";
+import type { UpdatedItems } from "./update.js";
 
-export const topKMax = 10_000;
 const batchMax = 1000;
 const defaultItemFields: readonly ItemField[] = ["vector", "contents", "metadata"];
 const distanceAlone: ReadonlySet<MatchField> = new Set(["distance"] as const);
@@ -190,7 +189,7 @@ export function compiledFilter(filter: Filter | null | undefined): CompiledFilte
 }
 
 /** Which items to update. */
-export function checkUpdated(selection: UpdateSelection): CheckedItems {
+export function checkUpdated(selection: UpdateSelection): UpdatedItems {
   const { ids, filter } = checkUpdateSelection(selection);
   if (ids === undefined) return { ids, filter: compileFilter(filter ?? {}) };
   checkIds(ids, "ids");

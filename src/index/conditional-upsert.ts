@@ -1,24 +1,22 @@
 /** Upserts that depend on stored items: they replace the matches of a filter, stay within one, or skip unchanged items. */
 
 import type { CompiledFilter } from "../api/filter/compile.js";
-import type { Metadata, UpsertResult } from "../api/vector-index.js";
+import type { UpsertResult } from "../api/vector-index.js";
 import { forEachYielding } from "../async/event-loop.js";
 import { own as ownMembers } from "../checks/value-kinds.js";
 import type { Embedder } from "../embedding/embedder.js";
-import { SealdexError } from "../errors.js";
-import { forEachItem } from "../query/read-items.js";
 import { fingerprintsIn } from "../query/snapshot/find-rows.js";
-import type { RowRef, Snapshot } from "../query/snapshot/snapshot.js";
+import type { Snapshot } from "../query/snapshot/snapshot.js";
 import type { Namespace } from "../state/commit/namespaces.js";
 import type { StoredSegment } from "../state/commit/replace-segments.js";
-import { recordMetadata } from "../state/segment/row.js";
 import { commitAsOf } from "./commit-changes.js";
-import { MatchingItems, storeTombstones } from "./delete.js";
+import { storeTombstones } from "./delete.js";
+import { MatchingItems } from "./matching-items.js";
 import { dimensionOf } from "./open/dimension.js";
 import type { OpenIndex } from "./open/open-index.js";
 import { withEncoding } from "./open/row-encoding.js";
 import { type CheckedItems, type PackedItems, packItems } from "./pack-items.js";
-import { changedItems } from "./unchanged-items.js";
+import { changedItems, checkReplaced, checkWithin } from "./replaced-items.js";
 import { checkDimension, namespaceFor, storePacked } from "./upsert.js";
 
 export interface UpsertConditions {
@@ -67,35 +65,6 @@ export async function upsertAsOf(
   });
   const stored = changed.length;
   return { stored, unchanged: items.length - stored, deleted: deleted.length };
-}
-
-async function checkWithin({ items }: CheckedItems, within: CompiledFilter): Promise<void> {
-  await forEachYielding(items.length, (i) => {
-    const { row, position } = items[i];
-    if (within.matches(recordMetadata(row.record))) return;
-    throw forbidden(`items[${position}]: expected metadata that match what the items must stay within`);
-  });
-}
-
-/** `replaced`: of each item, the one that has its id. */
-async function checkReplaced(
-  { items }: CheckedItems,
-  replaced: readonly (RowRef | null)[],
-  within: CompiledFilter,
-): Promise<void> {
-  const positions = [...replaced.keys()].filter((i) => replaced[i] !== null);
-  const refs = replaced.filter((ref) => ref !== null);
-  await forEachItem(refs, new Set(["metadata"] as const), ({ metadataJson }, i) => {
-    if (within.matches(JSON.parse(metadataJson ?? "{}") as Metadata)) return;
-    const { position } = items[positions[i]];
-    throw forbidden(
-      `items[${position}].id: expected another one, since it is that of an item beyond the border`,
-    );
-  });
-}
-
-function forbidden(message: string): SealdexError {
-  return new SealdexError("forbidden", message);
 }
 
 interface ToStore {

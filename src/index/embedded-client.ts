@@ -40,7 +40,7 @@ export class EmbeddedClient implements EmbeddedClientType {
 
   async createIndex(options: CreateIndexOptions): Promise<VectorIndex> {
     options = takeOptions(options, methodOptions.createIndex);
-    return this.#calls.change(options.signal, async () => {
+    return this.#calls.write(options.signal, async () => {
       const { stores, resources } = this.#parts;
       const request = createRequest(options);
       const embedder = this.#chooseEmbedder(options.embedding ?? options.embeddingModel);
@@ -52,7 +52,7 @@ export class EmbeddedClient implements EmbeddedClientType {
     options = takeOptions(options, methodOptions.loadIndex);
     const { indexName, signal } = options;
     const request = openRequest(options);
-    return this.#calls.look(signal, async () => {
+    return this.#calls.read(signal, async () => {
       const listing = listFolder(this.stores.configStore, indexName, this.clock);
       const [index, listed] = await Promise.all([this.open(request), listing]);
       const manifest = await index.log.newestListed(listed);
@@ -74,12 +74,12 @@ export class EmbeddedClient implements EmbeddedClientType {
 
   async listIndexes(options: ListIndexesOptions = {}): Promise<string[]> {
     const own = takeOptions(options, methodOptions.listIndexes);
-    return this.#calls.look(own.signal, () => listNames(this.stores.configStore, own));
+    return this.#calls.read(own.signal, () => listNames(this.stores.configStore, own));
   }
 
   async deleteIndex(options: OpenIndexOptions): Promise<void> {
     options = takeOptions(options, methodOptions.deleteIndex);
-    await this.#calls.change(options.signal, async () => {
+    await this.#calls.write(options.signal, async () => {
       const index = await this.open(openRequest(options));
       await deleteIndex(index, this.stores, options.signal);
       this.#parts.sweeps.begin(this.stores);
@@ -110,7 +110,7 @@ export class EmbeddedClient implements EmbeddedClientType {
 
   /** Runs `work` as a call of this client. */
   during<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
-    return this.#calls.change(signal, work);
+    return this.#calls.write(signal, work);
   }
 
   [inspect.custom](): string {

@@ -66,9 +66,10 @@ import { decodeCursor, listEach, listItems } from "./listing/list-items.js";
 import { compactAndCollect } from "./maintenance/gc.js";
 import { reencrypt } from "./maintenance/reencrypt.js";
 import { IndexNamespaces } from "./namespaces.js";
-import { type OpenIndex, within } from "./open/open-index.js";
-import { answerQuery, answerRanked, type Texts } from "./query-vectors.js";
-import { answerWords, checkWordQuery, isWordQuery } from "./query-words.js";
+import { type OpenIndex, restrictToNamespace } from "./open/open-index.js";
+import { answerQuery, answerRanked, type IndexModels } from "./query-vectors.js";
+import { checkWordQuery, isWordQuery } from "./check-word-query.js";
+import { answerWords } from "./query-words.js";
 import { count, describe, getItems, presentAnchor } from "./read.js";
 import { takeOwnOptions } from "./take-options.js";
 import { prepareTraining } from "./train-index.js";
@@ -82,10 +83,10 @@ export class EncryptedIndex implements VectorIndex {
   readonly namespaces: IndexNamespaces;
   readonly #index: OpenIndex;
   readonly #calls: Calls;
-  readonly #texts: Texts;
+  readonly #texts: IndexModels;
 
   /** `calls`: of the client that opened it. `texts`: embeds and ranks them. */
-  constructor(index: OpenIndex, calls: Calls, texts: Texts = { models: new Models() }) {
+  constructor(index: OpenIndex, calls: Calls, texts: IndexModels = { models: new Models() }) {
     this.indexName = index.indexName;
     this.wraps = new IndexWraps(index, calls);
     this.namespaces = new IndexNamespaces(index, calls);
@@ -144,16 +145,16 @@ export class EncryptedIndex implements VectorIndex {
     const index = this.#within(request.namespace);
     if (isWordQuery(request)) {
       const checked = checkWordQuery(request, results);
-      return this.#calls.look(request.signal, () => answerWords(index, this.#texts, checked));
+      return this.#calls.read(request.signal, () => answerWords(index, this.#texts, checked));
     }
     const { subject, checked } = checkQuery(request, results);
     const { rerank, signal } = request as Partial<RankedQuery>;
     if (rerank === undefined) {
       const answer = answerQuery(index, this.#texts, subject, checked);
-      return this.#calls.look(signal, () => start(answer, signal));
+      return this.#calls.read(signal, () => start(answer, signal));
     }
     const ranked = { contents: checkRanked(subject), rerank };
-    return this.#calls.look(signal, () => answerRanked(index, this.#texts, ranked, checked));
+    return this.#calls.read(signal, () => answerRanked(index, this.#texts, ranked, checked));
   }
 
   get<const I extends readonly ItemField[] = readonly ItemField[]>(
@@ -166,7 +167,7 @@ export class EncryptedIndex implements VectorIndex {
     checkIds(own, "ids");
     const fields = checkFields(options, results);
     const index = this.#within(options.namespace);
-    return this.#calls.look(options.signal, () => getItems(index, own, fields));
+    return this.#calls.read(options.signal, () => getItems(index, own, fields));
   }
 
   async delete(selection: Selection, options: ChangeOptions = {}): Promise<void> {
@@ -182,7 +183,7 @@ export class EncryptedIndex implements VectorIndex {
     options = takeOptions(options, methodOptions.listIds);
     const listing = checkListIds(options, results);
     const index = this.#within(options.namespace);
-    return this.#calls.look(options.signal, () => listIds(index, listing));
+    return this.#calls.read(options.signal, () => listIds(index, listing));
   }
 
   listItems<const I extends readonly ItemField[] = readonly ItemField[]>(
@@ -193,7 +194,7 @@ export class EncryptedIndex implements VectorIndex {
     const cursor = decodeCursor(options.cursor);
     const listing = checkPage(options, results);
     const index = this.#within(options.namespace);
-    return this.#calls.look(options.signal, () => listItems(index, listing, cursor));
+    return this.#calls.read(options.signal, () => listItems(index, listing, cursor));
   }
 
   items<const I extends readonly ItemField[] = readonly ItemField[]>(
@@ -203,7 +204,7 @@ export class EncryptedIndex implements VectorIndex {
     return generatorOf(() => {
       const own = takeOptions(options, methodOptions.items);
       const listing = checkListing(own, plainResults, own.pageSize);
-      return listEach(this.#within(own.namespace), listing, (work) => this.#calls.look(own.signal, work));
+      return listEach(this.#within(own.namespace), listing, (work) => this.#calls.read(own.signal, work));
     });
   }
 
@@ -211,7 +212,7 @@ export class EncryptedIndex implements VectorIndex {
     const { filter, namespace, signal } = takeOptions(options, methodOptions.count);
     const compiled = compiledFilter(filter);
     const index = this.#within(namespace);
-    return this.#calls.look(signal, () => count(index, compiled, signal));
+    return this.#calls.read(signal, () => count(index, compiled, signal));
   }
 
   erase(namespace: string, options?: CallOptions): Promise<ErasureReceipt> {
@@ -220,39 +221,39 @@ export class EncryptedIndex implements VectorIndex {
 
   async train(options: TrainOptions = {}): Promise<void> {
     options = takeOptions(options, methodOptions.train);
-    await this.#calls.change(options.signal, prepareTraining(this.#index, options));
+    await this.#calls.write(options.signal, prepareTraining(this.#index, options));
   }
 
   async compact(options: CallOptions = {}): Promise<void> {
     const { signal } = takeOptions(options, methodOptions.compact);
     this.#index.keys.check("read-write", this.indexName);
-    await this.#calls.change(signal, () => compactAndCollect(this.#index, signal));
+    await this.#calls.write(signal, () => compactAndCollect(this.#index, signal));
   }
 
   async prefetch(options: CallOptions = {}): Promise<boolean> {
     const { signal } = takeOptions(options, methodOptions.prefetch);
-    return this.#calls.look(signal, () => prefetch(this.#within(), signal));
+    return this.#calls.read(signal, () => prefetch(this.#within(), signal));
   }
 
   async rotateKey(newKey: IndexKey, options: CallOptions = {}): Promise<void> {
     const { signal } = takeOptions(options, methodOptions.rotateKey);
     const source = parseKeySource(newKey);
-    await this.#calls.change(signal, () => this.#index.access.rotate(source));
+    await this.#calls.write(signal, () => this.#index.access.rotate(source));
   }
 
   async reencrypt(options: CallOptions = {}): Promise<void> {
     const { signal } = takeOptions(options, methodOptions.reencrypt);
-    await this.#calls.change(signal, () => reencrypt(this.#index, signal));
+    await this.#calls.write(signal, () => reencrypt(this.#index, signal));
   }
 
   async anchor(options: CallOptions = {}): Promise<string> {
     const { signal } = takeOptions(options, methodOptions.anchor);
-    return this.#calls.look(signal, () => presentAnchor(this.#index));
+    return this.#calls.read(signal, () => presentAnchor(this.#index));
   }
 
   async describe(options: CallOptions = {}): Promise<IndexDescription> {
     const { signal } = takeOptions(options, methodOptions.describe);
-    return this.#calls.look(signal, () => describe(this.#within()));
+    return this.#calls.read(signal, () => describe(this.#within()));
   }
 
   [checkModel](embedder: Embedder): Promise<void> {
@@ -264,13 +265,13 @@ export class EncryptedIndex implements VectorIndex {
   }
 
   #within(namespace?: string): OpenIndex {
-    return within(this.#index, namespace);
+    return restrictToNamespace(this.#index, namespace);
   }
 
   /** Runs a change of items. */
   async #write(signal: AbortSignal | undefined, work: () => Promise<void>): Promise<void> {
     const { keys, maintenance } = this.#index;
     keys.check("read-write", this.indexName);
-    await this.#calls.change(signal, () => maintenance.duringWrite(work));
+    await this.#calls.write(signal, () => maintenance.duringWrite(work));
   }
 }

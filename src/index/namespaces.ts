@@ -161,12 +161,12 @@ export class IndexNamespaces implements Namespaces {
 
   async list(options: CallOptions = {}): Promise<string[]> {
     options = takeOptions(options, methodOptions.listNamespaces);
-    return this.#calls.look(options.signal, () => namespaceNames(this.#index));
+    return this.#calls.read(options.signal, () => namespaceNames(this.#index));
   }
 
   async readReceipt(receipt: string, options: CallOptions = {}): Promise<Erasure> {
     options = takeOptions(options, methodOptions.readReceipt);
-    return this.#calls.look(options.signal, () => readReceipt(this.#index, receipt));
+    return this.#calls.read(options.signal, () => readReceipt(this.#index, receipt));
   }
 
   async erase(namespace: string, options: CallOptions = {}): Promise<ErasureReceipt> {
@@ -174,6 +174,6 @@ export class IndexNamespaces implements Namespaces {
     options = takeOptions(options, methodOptions.erase);
     const { signal } = options;
     this.#index.keys.check("read-write", this.#index.indexName);
-    return this.#calls.change(signal, () => erase(this.#index, namespace, signal));
+    return this.#calls.write(signal, () => erase(this.#index, namespace, signal));
   }
 }

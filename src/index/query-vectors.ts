@@ -1,5 +1,6 @@
 /** Queries of an index: texts and images are embedded, vectors are packed, and the nearest items are ranked if that is asked for. */
 
+import { topKMax } from "../api/method-options.js";
 import { invalid } from "../checks/input.js";
 import { type Embedder, embedImages } from "../embedding/embedder.js";
 import { type Image, isImageUrl } from "../embedding/image.js";
@@ -13,7 +14,7 @@ import { isAutomatic } from "../query/scan-limits.js";
 import type { Snapshot } from "../query/snapshot/snapshot.js";
 import { run, type Task, waitFor } from "../engine/threads/run.js";
 import type { Match, RankedMatch, Vector } from "../api/vector-index.js";
-import { type QuerySubject, takeContents, topKMax } from "./check-request.js";
+import { type QuerySubject, takeContents } from "./check-request.js";
 import { checkWithoutVectors, keepsVectors } from "./open/available-fields.js";
 import { hasDimension } from "./open/dimension.js";
 import type { OpenIndex } from "./open/open-index.js";
@@ -23,7 +24,7 @@ import { copyVector } from "./pack-items.js";
 const candidatesPerMatch = 4;
 
 /** The parts of an index for texts. */
-export interface Texts {
+export interface IndexModels {
   readonly models: Models;
   /** Of texts that come without a vector, if the index has a model. */
   readonly embedder?: Embedder | undefined;
@@ -32,7 +33,7 @@ export interface Texts {
 /** One list for a vector, a text or an image, a list of lists for several vectors. The subject is the caller's again once this has returned. */
 export function answerQuery(
   index: OpenIndex,
-  texts: Texts,
+  texts: IndexModels,
   subject: QuerySubject,
   options: CheckedQuery,
 ): Task<Match[] | Match[][]> {
@@ -52,7 +53,7 @@ export function answerQuery(
 /** As `answerQuery` for a text, ordered by the scores of a reranker; items whose contents are no text are left out. */
 export async function answerRanked(
   index: OpenIndex,
-  texts: Texts,
+  texts: IndexModels,
   { contents, rerank }: { readonly contents: string; readonly rerank: RerankInput },
   options: CheckedQuery,
 ): Promise<RankedMatch[]> {
@@ -75,7 +76,7 @@ export async function answerRanked(
 /** The vector of a text or an image. Throws `invalid_request` if the index has no embedding model. */
 export async function embedQuery(
   { model }: OpenIndex,
-  { embedder }: Texts,
+  { embedder }: IndexModels,
   queryContents: string | Image,
 ): Promise<Vector> {
   const where = "queryContents";
@@ -93,7 +94,7 @@ export async function embedQuery(
 
 function* searchContents(
   index: OpenIndex,
-  texts: Texts,
+  texts: IndexModels,
   contents: string | Image,
   options: CheckedQuery,
 ): Task<Match[]> {

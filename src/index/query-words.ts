@@ -1,44 +1,25 @@
 /** Queries by words, or by words and meaning. */
 
-import { checkVectorShape, invalid, isArray, typeName } from "../checks/input.js";
-import { type Image, isImage, isImageUrl } from "../embedding/image.js";
+import { invalid } from "../checks/input.js";
+import { isImageUrl } from "../embedding/image.js";
 import { distanceOf } from "../engine/metric.js";
-import { optionNames, takeOptions } from "../checks/option-names.js";
 import { type CheckedQuery, nearest } from "../query/query.js";
 import { readItems, reservedAfter } from "../query/read-items.js";
 import { type FoundByText, type RankedRows, searchText } from "../query/words/search-words.js";
 import type { RowRef, Snapshot } from "../query/snapshot/snapshot.js";
-import type { ResultSettings } from "../api/served-index.js";
-import { fuse, type Fusion } from "../text/fusion.js";
+import { fuse } from "../text/fusion.js";
 import { highlights } from "../text/highlights.js";
-import { parseTextQuery, type TextQuery } from "../text/text-query.js";
+import { parseTextQuery, type ParsedText } from "../text/text-query.js";
 import { run, type Task, waitFor } from "../engine/threads/run.js";
 import { isPauseDue } from "../async/event-loop.js";
-import type {
-  ItemField,
-  MatchField,
-  ScoredMatch,
-  SideScores,
-  Vector,
-  WordQuery,
-} from "../api/vector-index.js";
-import { embedQuery, type Texts, withLearned } from "./query-vectors.js";
-import { checkQueryOptions, takeContents } from "./check-request.js";
+import type { ItemField, ScoredMatch, SideScores, Vector } from "../api/vector-index.js";
+import { embedQuery, type IndexModels, withLearned } from "./query-vectors.js";
+import type { CheckedWordQuery } from "./check-word-query.js";
 import { checkWithoutVectors, keepsVectors } from "./open/available-fields.js";
 import { dimensionOf } from "./open/dimension.js";
 import type { IndexWords } from "../text/define-text.js";
 import type { OpenIndex } from "./open/open-index.js";
 import { copyVector } from "./pack-items.js";
-
-export interface CheckedWordQuery {
-  readonly text: string;
-  /** The vector to compare with; undefined: words alone. */
-  readonly meaning: { readonly vector: Vector } | { readonly contents: string | Image } | undefined;
-  readonly fusion: Fusion;
-  readonly options: CheckedQuery;
-  readonly includesScores: boolean;
-  readonly includesHighlights: boolean;
-}
 
 /** One of the rows of a query. */
 interface Ranked {
@@ -49,73 +30,10 @@ interface Ranked {
 
 /** Rows that each side finds for a query by both, at least. */
 const candidatesMin = 100;
-const textLengthMax = 65_536;
-
-export function isWordQuery(request: object): request is WordQuery {
-  const { queryText } = request as Partial<WordQuery>;
-  return queryText !== undefined && queryText !== null;
-}
-
-/** `request`: of known options. Throws `invalid_request` or `dimension_mismatch`. */
-export function checkWordQuery(request: WordQuery, results: ResultSettings): CheckedWordQuery {
-  const { queryText: text, queryVector: vector, queryContents: contents, queryVectors, fusion } = request;
-  if (typeof text !== "string") throw invalid(`queryText: expected a string, got ${typeName(text)}`);
-  if (text.length > textLengthMax) {
-    throw invalid(`queryText: expected at most ${textLengthMax} characters, got ${text.length}`);
-  }
-  if (queryVectors !== undefined || ("rerank" in request && request.rerank !== undefined)) {
-    throw invalid("queryText: expected none of queryVectors and rerank");
-  }
-  const { include = ["distance"] } = request;
-  if (!isArray(include)) throw invalid("include: expected an array");
-  const fields = include.filter((field): field is MatchField => !sideFields.includes(field));
-  const checked = {
-    text,
-    fusion: checkFusion(fusion),
-    options: checkQueryOptions({ ...request, include: fields }, results),
-    includesScores: include.includes("scores"),
-    includesHighlights: include.includes("highlights"),
-  };
-  if (vector !== undefined && contents !== undefined) {
-    throw invalid("query: expected one of queryVector and queryContents");
-  }
-  if (vector !== undefined) {
-    checkVectorShape(vector, "queryVector");
-    return { ...checked, meaning: { vector: vector.slice() } };
-  }
-  if (contents === undefined) return { ...checked, meaning: undefined };
-  if (typeof contents === "string" || isImage(contents))
-    return { ...checked, meaning: { contents: takeContents(contents) } };
-  throw invalid(`queryContents: expected a string or an image, got ${typeName(contents)}`);
-}
-
-/** Returned fields that need no read of storage. */
-const sideFields: readonly unknown[] = ["scores", "highlights"];
-const rankMax = 10_000;
-
-type FusionBy<M extends Fusion["method"]> = Extract<Fusion, { readonly method: M }>;
-const fusionOptions = {
-  automatic: optionNames<FusionBy<"automatic">>("fusion", { method: true }),
-  rank: optionNames<FusionBy<"rank">>("fusion", { method: true, k: true, alpha: true }),
-  scores: optionNames<FusionBy<"scores">>("fusion", { method: true, alpha: true }),
-};
-
-function checkFusion(fusion: Fusion = { method: "automatic" }): Fusion {
-  if (typeof fusion !== "object" || !Object.keys(fusionOptions).includes(fusion?.method)) {
-    throw invalid("fusion: expected an object whose method is automatic, rank or scores");
-  }
-  fusion = takeOptions(fusion, fusionOptions[fusion.method]);
-  const { alpha = 0, k = 0 } = { alpha: undefined, k: undefined, ...fusion };
-  const isShare = typeof alpha === "number" && alpha >= 0 && alpha <= 1;
-  if (!isShare) throw invalid("fusion.alpha: expected a number from 0 to 1");
-  const isRank = typeof k === "number" && k >= 0 && k <= rankMax;
-  if (!isRank) throw invalid(`fusion.k: expected a number from 0 to ${rankMax}`);
-  return { ...fusion };
-}
 
 export async function answerWords(
   index: OpenIndex,
-  texts: Texts,
+  texts: IndexModels,
   checked: CheckedWordQuery,
 ): Promise<ScoredMatch[]> {
   const { words } = index;
@@ -211,7 +129,7 @@ function knowsMeaning(modelName: string | undefined): boolean {
 
 function* toMatches(
   { analyzer }: IndexWords,
-  query: TextQuery,
+  query: ParsedText,
   ranked: readonly Ranked[],
   { options, includesScores, includesHighlights }: CheckedWordQuery,
 ): Task<ScoredMatch[]> {

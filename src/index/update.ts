@@ -29,14 +29,14 @@ import { forEachMatch, matchingSegments } from "./listing/rows-by-id.js";
 /** Vectors and texts of a new segment, about. */
 const segmentBytes = 32 * 1024 * 1024;
 
-export type CheckedItems =
+export type UpdatedItems =
   | { readonly ids: readonly string[]; readonly filter: undefined }
   | { readonly ids: undefined; readonly filter: CompiledFilter };
 
 /** The changed items as of one moment: items that others replace or delete meanwhile are never brought back. */
 export async function update(
   index: OpenIndex,
-  items: CheckedItems,
+  items: UpdatedItems,
   change: CheckedChange,
   signal: AbortSignal | undefined,
 ): Promise<UpdateResult> {
@@ -64,7 +64,7 @@ export async function update(
 async function selectRows(
   index: OpenIndex,
   snapshot: Snapshot,
-  items: CheckedItems,
+  items: UpdatedItems,
   signal: AbortSignal | undefined,
 ): Promise<RowSets> {
   const rows = new Map<OpenSegment, Uint32Array>();

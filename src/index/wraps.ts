@@ -28,14 +28,14 @@ export class IndexWraps implements Wraps {
     }
     const source = parseKeySource(key);
     const end = this.#end(expiresAt);
-    await this.#calls.change(signal, () =>
+    await this.#calls.write(signal, () =>
       this.#index.access.addWrap({ name, access, ...(end !== undefined && { expiresAt: end }) }, source),
     );
   }
 
   async list(options: CallOptions = {}): Promise<WrapDescription[]> {
     options = takeOptions(options, methodOptions.listWraps);
-    const wraps = await this.#calls.look(options.signal, () => this.#index.access.wraps());
+    const wraps = await this.#calls.read(options.signal, () => this.#index.access.wraps());
     return wraps.map(({ name, access, expiresAt, provider }) => ({
       name,
       access,
@@ -47,7 +47,7 @@ export class IndexWraps implements Wraps {
   async revoke(name: string, options: CallOptions = {}): Promise<void> {
     options = takeOptions(options, methodOptions.revokeWrap);
     checkName(name);
-    await this.#calls.change(options.signal, () => this.#index.access.revokeWrap(name));
+    await this.#calls.write(options.signal, () => this.#index.access.revokeWrap(name));
   }
 
   #end(expiresAt: unknown): number | undefined {

@@ -5,6 +5,7 @@
  * call that needs the index opens it, and creates it if there is none.
  */
 
+import { topKMax } from "../api/method-options.js";
 import { inspect } from "node:util";
 import type { Document, DocumentInterface } from "@langchain/core/documents";
 import type { VectorStoreRetriever } from "@langchain/core/vectorstores";
@@ -60,8 +61,6 @@ import {
 
 const wordSearchOptions = optionNames<NamespaceOption>("keywordSearch", { namespace: true });
 const getOptions = optionNames<NamespaceOption>("getByIds", { namespace: true });
-
-const topKMax = 10_000;
 
 /** Deletes documents by id, by a filter that does not match everything, or all of them. */
 export type DeleteParams = Selection & NamespaceOption;

@@ -3,7 +3,7 @@
 import { plainResults } from "../api/served-index.js";
 import { run } from "../engine/threads/run.js";
 import { yieldIfDue } from "../async/event-loop.js";
-import type { Found } from "./scan-list-blocks.js";
+import type { SearchResult } from "./scan-list-blocks.js";
 import { type QueryRecall, triedDepths, triedRecalls } from "./learned-recall.js";
 import { type CheckedQuery, nearest } from "./query.js";
 import type { Searcher } from "./searcher.js";
@@ -35,7 +35,7 @@ export async function compareRecall(
   return result;
 }
 
-function shareFound({ rows }: Found, wanted: ReadonlySet<string>): number {
+function shareFound({ rows }: SearchResult, wanted: ReadonlySet<string>): number {
   return rows.filter((row) => wanted.has(nameOf(row))).length / wanted.size;
 }
 

@@ -11,7 +11,7 @@ import { withMatches } from "./matches.js";
 import { pinListBlocks, PlacedRows } from "./open-list-blocks.js";
 import { plan } from "./plan.js";
 import { isAutomatic, type Probing } from "./scan-limits.js";
-import { type Found, foundIn, heldTogether } from "./scan-list-blocks.js";
+import { type SearchResult, foundIn, heldTogether } from "./scan-list-blocks.js";
 import type { SearchScope } from "./search-scope.js";
 import type { ListBlock } from "./snapshot/snapshot.js";
 
@@ -33,7 +33,7 @@ interface Planned {
 }
 
 /** What one of the queries found, and when that does not count. */
-export interface FoundTogether extends Found {
+export interface FoundTogether extends SearchResult {
   readonly alone: Planned["alone"];
 }
 

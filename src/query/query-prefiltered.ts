@@ -10,7 +10,7 @@ import type { IndexConfig } from "../engine/config.js";
 import type { OpenIdTable } from "../state/segment/opened-blocks.js";
 import type { SegmentReader } from "../state/segment/segment-reader.js";
 import { type Task, waitFor } from "../engine/threads/run.js";
-import type { Found } from "./scan-list-blocks.js";
+import type { SearchResult } from "./scan-list-blocks.js";
 import type { Matches, SelectedSegment } from "./matches.js";
 import { isComplete } from "./open-list-blocks.js";
 import { pinIdTables } from "./snapshot/id-tables.js";
@@ -41,7 +41,7 @@ export function* searchPrefiltered(
   { selected }: Matches,
   vector: Float32Array,
   topK: number,
-): Task<Found> {
+): Task<SearchResult> {
   const newer = shadowingReaders(snapshot, selected);
   const opened =
     openedRows(selected, newer) ??
@@ -122,7 +122,7 @@ function scan(
   tables: readonly OpenIdTable[],
   vector: Float32Array,
   { config, topK }: { readonly config: IndexConfig; readonly topK: number },
-): Found {
+): SearchResult {
   const query = new QueryVector(config.metric, vector, undefined);
   const search = new Search(query, flatScanner(query), topK);
   try {

@@ -5,7 +5,7 @@
 
 import { type NearestList, searchLists } from "../engine/scan/search-lists.js";
 import { searchFiltered } from "./query-filtered.js";
-import { type Found, foundIn } from "./scan-list-blocks.js";
+import { type SearchResult, foundIn } from "./scan-list-blocks.js";
 import { isComplete } from "./open-list-blocks.js";
 import { isAutomatic, isFarFromRows, isWhole, type Probing, scanLimits, wider } from "./scan-limits.js";
 import type { SearchScope } from "./search-scope.js";
@@ -18,7 +18,7 @@ export function searchWarm(
   { searcher, snapshot, trained, matches }: SearchScope,
   vector: Float32Array,
   probing: Probing,
-): Found | undefined {
+): SearchResult | undefined {
   const { topK, effort } = probing;
   if (trained === undefined) return undefined;
   const { model, quantizer, rowQuantizer } = trained;

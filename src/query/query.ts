@@ -22,7 +22,7 @@ import { searchPrefiltered } from "./query-prefiltered.js";
 import { searchWarm } from "./query-warm.js";
 import { type CheckedResults, readItems, type Writable } from "./read-items.js";
 import { type Effort, isWhole } from "./scan-limits.js";
-import { type Found, ListBlockScan } from "./scan-list-blocks.js";
+import { type SearchResult, ListBlockScan } from "./scan-list-blocks.js";
 import type { SearchScope } from "./search-scope.js";
 import type { Searcher } from "./searcher.js";
 import type { Snapshot } from "./snapshot/snapshot.js";
@@ -56,7 +56,7 @@ export function nearest(
   snapshot: Snapshot,
   vector: Float32Array,
   options: CheckedQuery,
-): Task<Found> {
+): Task<SearchResult> {
   return searchIn(searcher, snapshot, options, noRows, (scope) => searchOne(scope, vector, options));
 }
 
@@ -71,7 +71,7 @@ export function queryEach(
   return searchIn(searcher, snapshot, options, nothing, (scope) => searchAll(scope, vectors, options));
 }
 
-const noRows: Found = { candidates: [], rows: [] };
+const noRows: SearchResult = { candidates: [], rows: [] };
 
 /** The result of `search` among the rows that match the filter; `nothing` if there are none, or `topK` is 0. */
 function* searchIn<T>(
@@ -148,9 +148,9 @@ function* searchGroup(
   scope: SearchScope,
   vectors: readonly Float32Array[],
   options: CheckedQuery,
-): Task<Found[]> {
+): Task<SearchResult[]> {
   const canTogether = vectors.length > 1 && canSearchTogether(scope, options);
-  const results: Found[] = [];
+  const results: SearchResult[] = [];
   if (!canTogether || isFasterAlone(scope, options, vectors.length)) {
     for (const vector of vectors) {
       const search = searchOne(scope, vector, options);
@@ -174,7 +174,7 @@ function* searchGroup(
   return results;
 }
 
-function searchOne(scope: SearchScope, vector: Float32Array, options: CheckedQuery): Task<Found> {
+function searchOne(scope: SearchScope, vector: Float32Array, options: CheckedQuery): Task<SearchResult> {
   const { matches } = scope;
   return isPrefiltered(matches)
     ? searchPrefiltered(scope, matches, vector, options.topK)
@@ -182,11 +182,11 @@ function searchOne(scope: SearchScope, vector: Float32Array, options: CheckedQue
 }
 
 /** By one kernel call if all of its blocks are in memory, otherwise phase by phase. */
-function* searchLists(scope: SearchScope, vector: Float32Array, options: CheckedQuery): Task<Found> {
+function* searchLists(scope: SearchScope, vector: Float32Array, options: CheckedQuery): Task<SearchResult> {
   return searchWarm(scope, vector, options) ?? (yield* searchByLists(scope, vector, options));
 }
 
-function* searchByLists(scope: SearchScope, vector: Float32Array, options: CheckedQuery): Task<Found> {
+function* searchByLists(scope: SearchScope, vector: Float32Array, options: CheckedQuery): Task<SearchResult> {
   const { config } = scope.searcher;
   const asked = new QueryVector(config.metric, vector, scope.trained?.quantizer.rotation);
   const search = new Search(asked, chooseScanner(config, asked, scope.trained), options.topK);
@@ -204,7 +204,7 @@ function* searchByLists(scope: SearchScope, vector: Float32Array, options: Check
 function withDistances(
   { config }: Searcher,
   items: StoredItem[],
-  { candidates }: Found,
+  { candidates }: SearchResult,
   { include }: CheckedQuery,
 ): Match[] {
   const matches: Writable<Match>[] = items;

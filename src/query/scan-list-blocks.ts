@@ -51,7 +51,7 @@ export class ListBlockScan {
   }
 
   /** Scans all phases, and returns the nearest rows, nearest first. Waits only for reads and for its turn of the event loop. */
-  *run(): Task<Found> {
+  *run(): Task<SearchResult> {
     const { snapshot, memoryOnly } = this.#scope;
     const slice = new TimeSlice();
     for (const piece of this.#pieces) {
@@ -128,13 +128,13 @@ export function heldTogether(blocks: readonly ListBlock[], start: number, bytesM
 // What a search found.
 
 /** Nearest first: each candidate's score, and its row's ref. */
-export interface Found {
+export interface SearchResult {
   readonly candidates: readonly Candidate[];
   readonly rows: readonly RowRef[];
 }
 
 /** The rows of candidates that name their blocks by positions in `blocks`. */
-export function foundIn(blocks: readonly ListBlock[], candidates: readonly Candidate[]): Found {
+export function foundIn(blocks: readonly ListBlock[], candidates: readonly Candidate[]): SearchResult {
   const rows = candidates.map(({ block, row }) => {
     const { segment, block: codes } = blocks[block];
     return { segment, row: codes.firstRow + row };

@@ -82,7 +82,7 @@ export function codeOf(error: unknown): string {
 // A request that an object service did not fulfil, reduced to a code, a status and a hint. Texts of
 // services are dropped, since they repeat access keys and signed data.
 
-export interface Failure {
+export interface StorageFailure {
   /** Our own text, or a foreign code that passed `codeFrom`. */
   readonly reason: string;
   /** HTTP status, if there was a response. */
@@ -112,7 +112,7 @@ export class ServiceError extends Error {
   readonly status: number | undefined;
   readonly isRefusal: boolean;
 
-  constructor({ reason, status, isRefusal }: Failure) {
+  constructor({ reason, status, isRefusal }: StorageFailure) {
     const hint = Object.hasOwn(hints, reason) ? hints[reason] : undefined;
     const details = [
       ...(status === undefined ? [] : [`status ${status}`]),

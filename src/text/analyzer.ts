@@ -13,7 +13,7 @@ import type { AnalyzerDefinition } from "./text-options.js";
 import { Vocabulary } from "./vocabulary.js";
 
 /** The occurrences of terms in a text. A term is a non-empty string of at most 64 UTF-16 code units. */
-export interface Occurrences {
+export interface TermOccurrences {
   /** The term of each occurrence, by ascending position. */
   readonly terms: readonly string[];
   /**
@@ -27,7 +27,7 @@ export interface Occurrences {
 }
 
 /** Occurrences with their offsets in the text. */
-export interface LocatedOccurrences extends Occurrences {
+export interface LocatedOccurrences extends TermOccurrences {
   /** Start of each occurrence, in UTF-16 code units. */
   readonly starts: readonly number[];
   /** End of each occurrence, exclusive. */
@@ -44,7 +44,7 @@ export interface Scanning extends LocatedOccurrences {
 
 /** Takes time linear in the length of a text. Not safe for use by several threads at once. */
 export interface Analyzer {
-  analyze(text: string): Occurrences;
+  analyze(text: string): TermOccurrences;
   /** Like `analyze`, with offsets for highlights. */
   locate(text: string): LocatedOccurrences;
   /** Numbers of the terms seen so far. Hold the vocabulary while numbers must stay valid. */

@@ -1,7 +1,7 @@
 /** Finds the matches of a query within a text. */
 
 import type { Analyzer } from "./analyzer.js";
-import type { TextQuery } from "./text-query.js";
+import type { ParsedText } from "./text-query.js";
 
 /** A range of a text in UTF-16 code units; `end` is exclusive. */
 export interface Highlight {
@@ -20,7 +20,7 @@ const unitsTogether = 2 ** 14;
  */
 export function* highlights(
   text: string,
-  query: TextQuery,
+  query: ParsedText,
   analyzer: Analyzer,
 ): Generator<void, Highlight[], void> {
   const wanted = new Set(query.terms.map(({ term }) => term));

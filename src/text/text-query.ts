@@ -33,7 +33,7 @@ export interface ScoredTerm {
 }
 
 /** At most 128 terms, 16 prefixes and 32 conditions, the first ones of a longer query. */
-export interface TextQuery {
+export interface ParsedText {
   /** Distinct terms, including those of phrases and required words. */
   readonly terms: readonly ScoredTerm[];
   /**
@@ -50,7 +50,7 @@ const conditionsMax = 32;
 const clausesMax = 1000;
 
 /** Takes time linear in the length of the text, and stops reading at the limits. */
-export function parseTextQuery(text: string, analyzer: Analyzer): TextQuery {
+export function parseTextQuery(text: string, analyzer: Analyzer): ParsedText {
   const weights = new Map<string, number>();
   const prefixes: PrefixCondition[] = [];
   const required: Condition[] = [];

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import { roundCentroids, trainModel } from "../../src/engine/training/train.js";
 import { roundVectors } from "../../src/engine/codes/scalar.js";
-import { encodeCentroids } from "../../src/state/segment/stored-model.js";
+import { encodeStoredCentroids } from "../../src/state/segment/stored-model.js";
 import { clustered, sampleOf, uniform } from "./data.js";
 import { finish } from "./finish.js";
 import { rowsOf, squaredL2 } from "./oracle.js";
@@ -26,7 +26,7 @@ function inPrecision(centroids: Float32Array, precision: "int8" | "float16"): Fl
 
 /** How many centroids are stored in float32, in float16 and in int8. */
 function storedIn(centroids: Float32Array): number[] {
-  const numbers = [...finish(encodeCentroids(centroids, d))[0]];
+  const numbers = [...finish(encodeStoredCentroids(centroids, d))[0]];
   return [0, 1, 2].map((number) => numbers.filter((each) => each === number).length);
 }
 

@@ -7,7 +7,7 @@
 import { openManifest } from "../../src/state/commit/stored-manifest.js";
 import { AnchorStore } from "../../src/state/commit/anchored-history.js";
 import type { IndexIdentity } from "../../src/state/commit/index-folder.js";
-import { Namespaces } from "../../src/state/commit/namespaces.js";
+import { NamespaceSecrets } from "../../src/state/commit/namespaces.js";
 import { fingerprint } from "../../src/crypto/keys.js";
 import { readReceipt } from "../../src/index/namespaces.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
@@ -879,11 +879,11 @@ async function openNamespace(parts: StoredParts): Promise<void> {
   const { segments } = openManifest(keys, indexId, parts.opened.version, parts.sealManifest()).manifest;
   const [, erasures, check] = segments.flatMap(({ namespace }) => namespace?.split("-") ?? []);
   const handle = Buffer.from(fingerprint(keys.namespaceName, parts.namespace.name.toString("utf8")));
-  const namespaces = new Namespaces(createMemoryStore(), identityOf(parts));
+  const namespaces = new NamespaceSecrets(createMemoryStore(), identityOf(parts));
   const id = `${handle.toString("hex")}-${erasures}-${check}`;
   const objectName = namespaces.objectNameOf(id);
   const stored = storeOf(new Map([[objectName, parts.sealNamespace(objectName)]]));
-  await new Namespaces(stored, identityOf(parts)).byId(id);
+  await new NamespaceSecrets(stored, identityOf(parts)).byId(id);
 }
 
 async function openAnchor(parts: StoredParts): Promise<void> {

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import { emptyManifest, type Manifest } from "../../src/state/commit/manifest.js";
-import { canBeWritten, type Namespace, Namespaces } from "../../src/state/commit/namespaces.js";
+import { canBeWritten, type Namespace, NamespaceSecrets } from "../../src/state/commit/namespaces.js";
 import { namespaceName, namespacesPrefix } from "../../src/state/commit/object-names.js";
 import { fingerprint, namespaceCheck, secretKey } from "../../src/crypto/keys.js";
 import { openObject, sealObject } from "../../src/crypto/sealed-object.js";
@@ -13,7 +13,7 @@ const keys = keysUpTo(1);
 
 function world() {
   const recording = recordingStore();
-  const open = () => new Namespaces(recording.store, identityOf(keysUpTo(1)));
+  const open = () => new NamespaceSecrets(recording.store, identityOf(keysUpTo(1)));
   const costs = () => ({
     reads: recording.reads.length,
     creates: recording.creates.length,
@@ -281,7 +281,7 @@ describe("destroying", () => {
 
   test("is an error while storage still has one of the secrets", async () => {
     const { store, quiet } = world();
-    const keeping = new Namespaces(
+    const keeping = new NamespaceSecrets(
       { ...store, delete: (names) => quiet.delete(names.slice(1)) },
       identityOf(keysUpTo(1)),
     );

@@ -20,7 +20,7 @@ import { IndexCache } from "../../src/state/cache/index-cache.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { createAnalyzer } from "../../src/text/analyzer.js";
 import type { TextDefinition } from "../../src/text/text-options.js";
-import { parseTextQuery, type TextQuery } from "../../src/text/text-query.js";
+import { parseTextQuery, type ParsedText } from "../../src/text/text-query.js";
 import { fixedRecord, type Opened, openIndex } from "../protocol/open.js";
 
 const text: TextDefinition = {
@@ -67,7 +67,7 @@ afterEach(() => held.release());
 
 afterAll(() => open.close());
 
-const parse = (query: string): TextQuery => parseTextQuery(query, analyzer);
+const parse = (query: string): ParsedText => parseTextQuery(query, analyzer);
 
 async function idOf({ segment, row }: RowRef): Promise<string> {
   return recordId((await segment.reader.records([row]))[0]);
@@ -157,7 +157,7 @@ describe("texts", () => {
 });
 
 describe("terms of a query", () => {
-  const none: TextQuery = { terms: [], prefixes: [], required: [], excluded: [] };
+  const none: ParsedText = { terms: [], prefixes: [], required: [], excluded: [] };
   let texts: LiveTexts;
 
   beforeEach(async () => {

@@ -1,7 +1,7 @@
 /** Tasks of searches, run to their ends. */
 
 import type { Model } from "../../src/engine/model.js";
-import type { Found } from "../../src/query/scan-list-blocks.js";
+import type { SearchResult } from "../../src/query/scan-list-blocks.js";
 import { findMatches as matchesTask, type Matches } from "../../src/query/matches.js";
 import { searchPrefiltered as prefilteredTask } from "../../src/query/query-prefiltered.js";
 import {
@@ -18,7 +18,7 @@ export function findMatches(...args: Parameters<typeof matchesTask>): Promise<Ma
   return run(matchesTask(...args));
 }
 
-export function nearest(...args: Parameters<typeof nearestTask>): Promise<Found> {
+export function nearest(...args: Parameters<typeof nearestTask>): Promise<SearchResult> {
   return run(nearestTask(...args));
 }
 
@@ -34,7 +34,7 @@ export function readItems(...args: Parameters<typeof readItemsTask>): Promise<St
   return run(readItemsTask(...args));
 }
 
-export function searchPrefiltered(...args: Parameters<typeof prefilteredTask>): Promise<Found> {
+export function searchPrefiltered(...args: Parameters<typeof prefilteredTask>): Promise<SearchResult> {
   return run(prefilteredTask(...args));
 }
 

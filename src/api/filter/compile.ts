@@ -36,10 +36,10 @@ import {
   checkPart,
   checkValue,
   hasOperators,
-  invalid,
+  invalidFilter,
   isPlainObject,
   member,
-  typeName,
+  describeType,
   type ValueCount,
 } from "./operands.js";
 
@@ -202,8 +202,8 @@ interface Tally extends ValueCount {
 }
 
 function compileObject(filter: unknown, where: string, depth: number, tally: Tally): FilterNode {
-  if (!isPlainObject(filter)) throw invalid(where, `expected an object, got ${typeName(filter)}`);
-  if (depth > depthMax) throw invalid(where, `expected filters at most ${depthMax} deep`);
+  if (!isPlainObject(filter)) throw invalidFilter(where, `expected an object, got ${describeType(filter)}`);
+  if (depth > depthMax) throw invalidFilter(where, `expected filters at most ${depthMax} deep`);
   const keys = Object.keys(filter);
   if (keys.length === 0) count(tally, where);
   return allOf(keys.map((key) => compileKey(key, filter[key], member(where, key), depth, tally)));
@@ -219,7 +219,8 @@ const lists = {
 function compileKey(key: string, value: unknown, where: string, depth: number, tally: Tally): FilterNode {
   if (key === "$and" || key === "$or" || key === "$nor") {
     count(tally, where);
-    if (!Array.isArray(value)) throw invalid(where, `expected an array of filters, got ${typeName(value)}`);
+    if (!Array.isArray(value))
+      throw invalidFilter(where, `expected an array of filters, got ${describeType(value)}`);
     return lists[key](
       Array.from(value, (child, i) => compileObject(child, `${where}[${i}]`, depth + 1, tally)),
     );
@@ -229,14 +230,14 @@ function compileKey(key: string, value: unknown, where: string, depth: number, t
     return negate(compileObject(value, where, depth + 1, tally));
   }
   if (key.startsWith("$")) {
-    throw invalid(where, "unknown operator; expected $and, $or, $nor, $not or the path of a field");
+    throw invalidFilter(where, "unknown operator; expected $and, $or, $nor, $not or the path of a field");
   }
   const path = splitPath(key, where);
   const condition = (name: Operator, operand: unknown, at: string) => {
     count(tally, at);
     tally.pathCharacters += key.length;
     if (tally.pathCharacters > pathCharactersMax) {
-      throw invalid(where, `expected at most ${pathCharactersMax} characters of paths in all`);
+      throw invalidFilter(where, `expected at most ${pathCharactersMax} characters of paths in all`);
     }
     return compileCondition(path, name, operand, at, tally);
   };
@@ -254,19 +255,22 @@ function compileKey(key: string, value: unknown, where: string, depth: number, t
 function checkOperator(name: string, where: string): Operator {
   if (isOperator(name)) return name;
   if (name === "$regex") {
-    throw invalid(
+    throw invalidFilter(
       where,
       "regular expressions are not supported; use $contains, or $gte and $lt for a prefix",
     );
   }
   const what = name.startsWith("$") ? "unknown operator" : "a plain key next to operators";
-  throw invalid(where, `${what}; expected one of ${operators.join(", ")}, $not`);
+  throw invalidFilter(where, `${what}; expected one of ${operators.join(", ")}, $not`);
 }
 
 /** The operators that `$not` negates. Nested `$not` is refused. */
 function checkNegated(operand: unknown, where: string): JsonObject {
   if (hasOperators(operand) && !Object.hasOwn(operand, "$not")) return operand;
-  throw invalid(where, `expected an object with operators other than $not, got ${typeName(operand)}`);
+  throw invalidFilter(
+    where,
+    `expected an object with operators other than $not, got ${describeType(operand)}`,
+  );
 }
 
 /** By De Morgan's laws only conditions are negated, so that evaluation needs no other negation. */
@@ -278,7 +282,8 @@ function negate(node: FilterNode): FilterNode {
 /** Splits a dotted path. Throws `invalid_request` for too many parts. */
 export function splitPath(key: string, where: string): readonly string[] {
   const path = key.split(".", pathPartsMax + 1);
-  if (path.length > pathPartsMax) throw invalid(where, `expected a path of at most ${pathPartsMax} parts`);
+  if (path.length > pathPartsMax)
+    throw invalidFilter(where, `expected a path of at most ${pathPartsMax} parts`);
   return path;
 }
 
@@ -290,7 +295,8 @@ function compileCondition(
   tally: Tally,
 ): FieldCondition {
   if (operator === "$exists") {
-    if (typeof operand !== "boolean") throw invalid(where, `expected a boolean, got ${typeName(operand)}`);
+    if (typeof operand !== "boolean")
+      throw invalidFilter(where, `expected a boolean, got ${describeType(operand)}`);
     const negated = !operand;
     const always = { texts: [], structures: true, impossible: false, insideTexts: false };
     return { kind: "field", path, test: isPresent, negated, ...always };
@@ -326,7 +332,7 @@ function testFor(operator: Exclude<Operator, "$exists">, operand: unknown): Test
 }
 
 function count(tally: Tally, where: string): void {
-  if (++tally.nodes > nodesMax) throw invalid(where, `expected at most ${nodesMax} conditions in all`);
+  if (++tally.nodes > nodesMax) throw invalidFilter(where, `expected at most ${nodesMax} conditions in all`);
 }
 
 function allOf(children: readonly FilterNode[]): FilterNode {

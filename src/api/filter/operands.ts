@@ -22,13 +22,13 @@ export interface ValueCount {
 
 /** `{ $in: [{ $gt: 5 }] }` is an error, as in MongoDB: it would match nothing that it seems to. */
 export function checkList(list: unknown, where: string, count: ValueCount): void {
-  if (!Array.isArray(list)) throw invalid(where, `expected an array, got ${typeName(list)}`);
+  if (!Array.isArray(list)) throw invalidFilter(where, `expected an array, got ${describeType(list)}`);
   if (list.length > listValuesMax) {
-    throw invalid(where, `expected at most ${listValuesMax} values, got ${list.length}`);
+    throw invalidFilter(where, `expected at most ${listValuesMax} values, got ${list.length}`);
   }
   for (let i = 0; i < list.length; i++) {
     if (hasOperators(list[i])) {
-      throw invalid(`${where}[${i}]`, "expected a value, got an object with operators");
+      throw invalidFilter(`${where}[${i}]`, "expected a value, got an object with operators");
     }
   }
   checkValue(list, where, count);
@@ -42,10 +42,13 @@ export function checkValue(value: unknown, where: string, count: ValueCount): vo
 /** Checks the operand of `$contains`. */
 export function checkPart(part: unknown, where: string): void {
   if (part === null || isObjectLike(part)) {
-    throw invalid(where, `expected a text, a number or a boolean, got ${typeName(part)}`);
+    throw invalidFilter(where, `expected a text, a number or a boolean, got ${describeType(part)}`);
   }
   if (typeof part === "string" && part.length > partCharactersMax) {
-    throw invalid(where, `expected a text of at most ${partCharactersMax} characters, got ${part.length}`);
+    throw invalidFilter(
+      where,
+      `expected a text of at most ${partCharactersMax} characters, got ${part.length}`,
+    );
   }
 }
 
@@ -73,7 +76,7 @@ function faultOf(value: unknown, depth: number, count: ValueCount): string | nul
     return `: expected at most ${textCharactersMax} characters of texts in all`;
   }
   const isScalar = value === null || typeof value === "string" || typeof value === "boolean";
-  return isScalar || Number.isFinite(value) ? null : `: expected a JSON value, got ${typeName(value)}`;
+  return isScalar || Number.isFinite(value) ? null : `: expected a JSON value, got ${describeType(value)}`;
 }
 
 export function hasOperators(value: unknown): value is JsonObject {
@@ -93,13 +96,13 @@ export function member(where: string, key: string): string {
     : `${where}[${JSON.stringify(key.slice(0, 100))}]`;
 }
 
-export function typeName(value: unknown): string {
+export function describeType(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return value.length === 0 ? "an empty array" : "an array";
   if (isObjectLike(value) && !isPlainObject(value)) return instanceName(value);
   return typeof value === "number" && !Number.isFinite(value) ? String(value) : typeof value;
 }
 
-export function invalid(where: string, message: string): SealdexError {
+export function invalidFilter(where: string, message: string): SealdexError {
   return new SealdexError("invalid_request", `${where}: ${message}`);
 }

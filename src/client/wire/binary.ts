@@ -11,7 +11,7 @@ import type { EncodedItem } from "./items.js";
 import { queriesMax } from "./query.js";
 
 /** Received vectors. */
-export interface VectorRows {
+export interface BinaryVectors {
   /** Total bytes. */
   readonly bytes: number;
   row(i: number, dimension: number): Float32Array;
@@ -32,7 +32,7 @@ export interface BinaryItemsBody extends VectorsBody {
 }
 
 /** Encodes vectors of this dimension for the field `batch`. */
-export function encodeVectors(vectors: readonly (readonly number[])[], dimension: number) {
+export function encodeBinaryVectors(vectors: readonly (readonly number[])[], dimension: number) {
   const numbers = new Float32Array(vectors.length * dimension);
   for (const [i, vector] of vectors.entries()) numbers.set(vector, i * dimension);
   return { dimension, vectors_b64: encodeBase64(new Uint8Array(numbers.buffer)) };
@@ -99,7 +99,7 @@ async function decodeRows(
   pause: Pause,
   { min, max }: { readonly min: number; readonly max: number },
 ): Promise<Float32Array[]> {
-  const rows = vectors_b64 as VectorRows;
+  const rows = vectors_b64 as BinaryVectors;
   if (typeof rows?.row !== "function") throw invalid("batch.vectors_b64: expected a string of base64");
   const count = rows.bytes / (4 * dimension);
   if (!Number.isInteger(count) || count < min || count > max) {

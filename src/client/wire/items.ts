@@ -48,7 +48,7 @@ export function decodeItem(
   return {
     id,
     vector: vector ? decodeVector(vector, `${where}.vector`) : undefined,
-    contents: decodeContents(contents),
+    contents: decodeContentsBody(contents),
     keep: keep ?? undefined,
     metadata: metadata ? parsedJson(metadata, `${where}.metadata`) : undefined,
     ...((expires_at ?? undefined) !== undefined && {
@@ -95,6 +95,6 @@ export function encodeContents(
 }
 
 /** Takes only known members: the library would read images from paths. */
-export function decodeContents(body: ContentsBody | null | undefined): string | Image | undefined {
+export function decodeContentsBody(body: ContentsBody | null | undefined): string | Image | undefined {
   return typeof body === "object" && body !== null ? { base64: body.base64 } : (body ?? undefined);
 }

@@ -13,7 +13,7 @@ import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
 import { decodeNamespace, encodeNamespace, type NamespaceBody } from "./namespaces.js";
 import { decodeStoredItems, foreign } from "./results.js";
 import { decodeOrder, type OrderBody } from "./order.js";
-import { integer, texts } from "./values.js";
+import { decodeInteger, texts } from "./values.js";
 
 export function encodeCount({ filter, ...options }: CountOptions): FilterBody & NamespaceBody {
   return { filters: encodeFilter(filter), ...encodeNamespace(options) };
@@ -29,7 +29,7 @@ export interface ListIdsBody extends FilterBody, NamespaceBody {
 }
 
 export function encodeListIds({ limit, after, filter, ...options }: ListIdsOptions): ListIdsBody {
-  const page = { limit: integer(limit, "limit"), after };
+  const page = { limit: decodeInteger(limit, "limit"), after };
   return { ...page, filters: encodeFilter(filter), ...encodeNamespace(options) };
 }
 

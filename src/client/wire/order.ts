@@ -5,7 +5,7 @@ import type { ItemField, ListItemsOptions, OrderBy } from "../../api/vector-inde
 import type { AddressBody, Maybe } from "./address.js";
 import { decodeFilter, type FilterBody } from "./filters.js";
 import { decodeNamespace, type NamespaceBody } from "./namespaces.js";
-import { within } from "./values.js";
+import { checkRange } from "./values.js";
 
 /** A field's dotted path, or fields with directions; other clients send 1 and -1. */
 export type OrderBody = string | Readonly<Record<string, "asc" | "desc" | 1 | -1>>;
@@ -37,7 +37,7 @@ export function decodeOrderedQuery(body: OrderedQueryBody & Subjects): ListItems
   if (more.length > 0) throw invalid(`order_by: cannot be combined with ${more.join(", ")}`);
   return {
     orderBy,
-    limit: within(body.top_k ?? 100, [1, pageItemsMax], "top_k"),
+    limit: checkRange(body.top_k ?? 100, [1, pageItemsMax], "top_k"),
     filter: decodeFilter(body, "query"),
     ...decodeNamespace(body),
     // The library refuses unknown fields.

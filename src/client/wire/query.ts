@@ -1,5 +1,6 @@
 /** The JSON of queries. */
 
+import { topKMax } from "../../api/method-options.js";
 import { invalid, isVector, onlySubjectOf } from "../../checks/input.js";
 import { SealdexError } from "../../errors.js";
 import { checkRecall, type DeclaredRecall, type ProbingOptions, storeProbing } from "../../api/effort.js";
@@ -16,17 +17,15 @@ import type {
   WordQuery,
 } from "../../api/vector-index.js";
 import { type AddressBody, encodeAddress, type Maybe } from "./address.js";
-import { type ContentsBody, decodeContents, encodeContents } from "./items.js";
+import { type ContentsBody, decodeContentsBody, encodeContents } from "./items.js";
 import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
 import type { OrderedQueryBody } from "./order.js";
 import { decodeNamespace, encodeNamespace, type NamespaceBody } from "./namespaces.js";
-import { decodeVector, encodeVector, encodeVectors, integer, within } from "./values.js";
+import { decodeVector, encodeVector, encodeVectors, decodeInteger, checkRange } from "./values.js";
 
 /** The longest body of requests with vectors, filters or ids. */
 export const queryBytesMax = 8 * 1024 * 1024;
 export const queriesMax = 1000;
-/** The most matches that a query may request. */
-export const topKMax = 10_000;
 
 export interface QueryBody
   extends AddressBody, FilterBody, NamespaceBody, Pick<OrderedQueryBody, "order_by" | "cursor"> {
@@ -76,7 +75,7 @@ export function encodeQuery(address: OpenIndexOptions, query: Query): QueryBody 
       ? encodeVectors(queryVectors, "queryVectors")
       : queryVector && encodeVector(queryVector, subject),
     query_contents: encodeContents(queryContents, "queryContents"),
-    top_k: within(topK, [0, topKMax], "topK"),
+    top_k: checkRange(topK, [0, topKMax], "topK"),
     ...encodeProbing(query),
     filters: encodeFilter(filterOf(query, "query")),
     include,
@@ -90,7 +89,7 @@ export function encodeQuery(address: OpenIndexOptions, query: Query): QueryBody 
 function encodeProbing(query: ProbingOptions): Pick<QueryBody, "recall" | "n_probes" | "greedy"> {
   checkRecall(query);
   const { recall, nProbes = 1, greedy = false } = query;
-  return recall === undefined ? { n_probes: integer(nProbes, "nProbes"), greedy } : { recall };
+  return recall === undefined ? { n_probes: decodeInteger(nProbes, "nProbes"), greedy } : { recall };
 }
 
 /** A text may be combined with one vector or contents. */
@@ -121,7 +120,7 @@ export function decodeQuery(body: QueryBody): Query {
   const options = decodeQueryOptions(body);
   // Some clients send `query_vectors: []` together with a text.
   const vectors: readonly unknown[] = body.query_vectors ?? [];
-  const queryContents = decodeContents(body.query_contents);
+  const queryContents = decodeContentsBody(body.query_contents);
   const words = decodeWords(body);
   if (words !== undefined) {
     if (vectors.length > 0 && queryContents !== undefined) {

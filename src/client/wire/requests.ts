@@ -3,7 +3,7 @@
 import type { OpenIndexOptions } from "../../api/vector-index.js";
 import { invalid, jsonText, losslessJson } from "../../checks/input.js";
 import { encodeAddress } from "./address.js";
-import { binaryDimension, commonDimension, encodeVectors } from "./binary.js";
+import { binaryDimension, commonDimension, encodeBinaryVectors } from "./binary.js";
 import type { UpsertConditionsBody } from "./changes.js";
 import type { EncodedItem } from "./items.js";
 import { queriesMax, type QueryBody, queryBytesMax } from "./query.js";
@@ -51,7 +51,7 @@ export function queryForms(body: QueryBody, isBatch: boolean): QueryForms | unde
       dimension === undefined
         ? undefined
         : formOf(
-            (part) => ({ ...others, batch: encodeVectors(part, dimension) }),
+            (part) => ({ ...others, batch: encodeBinaryVectors(part, dimension) }),
             base64Length(4 * dimension),
           ),
   };
@@ -117,7 +117,7 @@ function binaryForm(open: string, items: readonly EncodedItem[], dimension: numb
     const column = (c: number) => texts.map((ofItem) => ofItem[c]).join(",");
     const vectors = items.slice(start, start + texts.length).map(({ vector }) => vector ?? []);
     const lists = `"ids":[${column(0)}],"metadata":[${column(1)}],"contents":[${column(2)}]`;
-    return `${open},"batch":{${lists},${JSON.stringify(encodeVectors(vectors, dimension)).slice(1)}}`;
+    return `${open},"batch":{${lists},${JSON.stringify(encodeBinaryVectors(vectors, dimension)).slice(1)}}`;
   };
   return {
     path: "/v1/vectors/upsert_binary",

@@ -59,7 +59,7 @@ export function decodeCount(json: unknown): number {
   return count;
 }
 
-export function decodeAnchor(json: unknown): string {
+export function decodeAnchorBody(json: unknown): string {
   const anchor = field(json, "anchor");
   if (typeof anchor !== "string") throw foreign();
   return anchor;

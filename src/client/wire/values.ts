@@ -64,19 +64,19 @@ export function texts<T extends string>(values: readonly T[], where: string): re
 }
 
 /** Returns an integer or undefined unchanged; refuses NaN, which JSON would turn into null. */
-export function integer(value: number | undefined, where: string): number | undefined {
+export function decodeInteger(value: number | undefined, where: string): number | undefined {
   if (value === undefined || Number.isInteger(value)) return value;
   const received = typeof value === "number" ? String(value) : typeName(value);
   throw invalid(`${where}: expected an integer, got ${received}`);
 }
 
 /** Like `integer`, with bounds, for values that a service treats differently beyond them. */
-export function within(
+export function checkRange(
   value: number | undefined,
   [min, max]: readonly [number, number],
   where: string,
 ): number | undefined {
-  const checked = integer(value, where);
+  const checked = decodeInteger(value, where);
   if (checked === undefined || (checked >= min && checked <= max)) return checked;
   throw invalid(`${where}: expected an integer from ${min} to ${max}, got ${checked}`);
 }

@@ -16,7 +16,7 @@ import { type AddressBody, decodeAddress, encodeAddress, type Maybe } from "./ad
 import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
 import type { NamespaceBody } from "./namespaces.js";
 import { decodeTextIndex, encodeTextIndex, type TextIndexBody } from "./description.js";
-import { decodeVector, encodeKey, encodeVectors, integer, within } from "./values.js";
+import { decodeVector, encodeKey, encodeVectors, decodeInteger, checkRange } from "./values.js";
 import type {
   CreateIndexOptions,
   IndexConfigInput,
@@ -29,6 +29,7 @@ import type {
 
 export { checkFolderPath } from "../../checks/input.js";
 export { dimensionMax };
+export { topKMax } from "../../api/method-options.js";
 export { responseText } from "../../checks/response-text.js";
 export { decodeBinaryItems, decodeBinaryVectors } from "./binary.js";
 export { type AddressBody, addressIn, decodeAddress, encodeAddress } from "./address.js";
@@ -40,10 +41,8 @@ export {
   type Query,
   type QueryBody,
   queryBytesMax,
-  topKMax,
 } from "./query.js";
-export { queryForms } from "./requests.js";
-export { upsertForms, utf8Length } from "./requests.js";
+export { queryForms, upsertForms, utf8Length } from "./requests.js";
 export { statusOfCode } from "./errors.js";
 export { texts } from "./values.js";
 export { decodeElement, decodeItem, decodeItems, encodeItem, type ItemBody } from "./items.js";
@@ -82,7 +81,7 @@ export {
   type NamespaceBody,
 } from "./namespaces.js";
 export { decodeWrap, decodeWraps, encodeWrap, encodeWraps, type WrapBody } from "./wraps.js";
-export { decodeAnchor, decodeCount, decodeNames, decodeResults, decodeStoredItems } from "./results.js";
+export { decodeAnchorBody, decodeCount, decodeNames, decodeResults, decodeStoredItems } from "./results.js";
 export {
   entryTexts,
   idRowTexts,
@@ -168,12 +167,12 @@ function encodeConfig(config: IndexConfigInput): IndexConfigBody {
   const pqDefault = type === "ivfpq" ? 8 : undefined;
   return {
     type,
-    dimension: within(dimension, [1, dimensionMax], "indexConfig.dimension"),
-    n_lists: integer(nLists, "indexConfig.nLists"),
+    dimension: checkRange(dimension, [1, dimensionMax], "indexConfig.dimension"),
+    n_lists: decodeInteger(nLists, "indexConfig.nLists"),
     precision,
     spilling,
-    pq_dim: integer(pqDim ?? pqDefault, "indexConfig.pqDim"),
-    pq_bits: integer(pqBits ?? pqDefault, "indexConfig.pqBits"),
+    pq_dim: decodeInteger(pqDim ?? pqDefault, "indexConfig.pqDim"),
+    pq_bits: decodeInteger(pqBits ?? pqDefault, "indexConfig.pqBits"),
   };
 }
 
@@ -239,7 +238,7 @@ export function encodeTrain(address: OpenIndexOptions, options: SentTraining = {
   const { nLists, queries } = options;
   return {
     ...encodeAddress(address),
-    n_lists: integer(nLists, "nLists"),
+    n_lists: decodeInteger(nLists, "nLists"),
     queries: queries && encodeVectors(queries, "queries"),
   };
 }

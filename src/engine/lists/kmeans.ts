@@ -14,7 +14,7 @@
 
 import { allocate, doublesAt, floatsAt, free, wordsAt } from "../kernels/memory.js";
 import { samplePositions } from "../random.js";
-import { countRows, directionsOf, exchangeRows, exchangesFor, sortByList } from "../rows.js";
+import { countPerList, directionsOf, exchangeRows, exchangesFor, sortByList } from "../rows.js";
 import { copyInPieces, inSlices, type Work } from "../work.js";
 import { assignedByCodesFrom, assignOnce } from "./centroid-codes.js";
 
@@ -27,7 +27,7 @@ const settledShare = 0.005;
 const columnsTogether = 64;
 
 /** Rows in kernel memory, layout (n, dimension). */
-export interface Rows {
+export interface KmeansRows {
   readonly at: number;
   readonly n: number;
   readonly dimension: number;
@@ -70,7 +70,7 @@ function coarseLists(k: number): number {
  * sorted copy would take as much memory as they do.
  */
 export function* kmeans(
-  rows: Rows,
+  rows: KmeansRows,
   k: number,
   random: () => number,
   onCompared: OnCompared = () => undefined,
@@ -128,7 +128,7 @@ export function* kmeansOf(
 }
 
 /** Copies the rows at these positions to `to`. */
-function* startFrom({ at, dimension }: Rows, positions: Uint32Array, to: number): Work<void> {
+function* startFrom({ at, dimension }: KmeansRows, positions: Uint32Array, to: number): Work<void> {
   const positionsAt = allocate(4 * positions.length);
   try {
     wordsAt(positionsAt, positions.length).set(positions);
@@ -144,7 +144,7 @@ function* startFrom({ at, dimension }: Rows, positions: Uint32Array, to: number)
 
 /** Moves the centroids `moves` times, and returns the list of each row before the last move. */
 function* lloyd(
-  { at, n, dimension, areDirections }: Rows,
+  { at, n, dimension, areDirections }: KmeansRows,
   groups: readonly Group[],
   centroids: number,
   moves: number,
@@ -201,7 +201,7 @@ function* lloyd(
       if (move > 0 && countChanges(previous, current) < settledShare * n) return current;
       previous = current;
 
-      const counts = countRows(current, k);
+      const counts = countPerList(current, k);
       wordsAt(sizes, k).set(counts);
       yield* clear(sums, k * dimension);
       const columns = Math.ceil(dimension / columnsTogether);
@@ -251,7 +251,7 @@ function* clear(doubles: number, n: number): Work<void> {
 
 /** The coarse clusters, in rows sorted by cluster, with shares of the k lists in proportion to their sizes, at least one each. */
 function divide(coarse: Uint32Array, m: number, k: number): Group[] {
-  const sizes = Array.from(countRows(coarse, m)).filter((size) => size > 0);
+  const sizes = Array.from(countPerList(coarse, m)).filter((size) => size > 0);
   const shares = sizes.map((size) => Math.max(1, Math.floor((k * size) / coarse.length)));
   const crowding = (i: number) => sizes[i] / shares[i];
   const places = sizes.map((_, i) => i);

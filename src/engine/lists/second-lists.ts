@@ -8,7 +8,7 @@
 
 import type { ListCentroids } from "./centroid-codes.js";
 import { allocate, floatsAt, free, wordsAt } from "../kernels/memory.js";
-import type { Clusters, Rows } from "./kmeans.js";
+import type { Clusters, KmeansRows } from "./kmeans.js";
 import { directionsOf, gather, sortByList } from "../rows.js";
 import { nearestPositions } from "../select-smallest.js";
 import { copyInPieces, inSlices, together, type Work } from "../work.js";
@@ -85,7 +85,7 @@ const distancesTogether = 2 ** 17;
 
 /** The second lists of some rows of a clustered sample, by row; `noList` for the others. */
 export function* secondListsOf(
-  { at: rowsAt, n, dimension, areDirections }: Rows,
+  { at: rowsAt, n, dimension, areDirections }: KmeansRows,
   { centroids, lists }: Clusters,
   wanted: ReadonlySet<number>,
 ): Work<Uint32Array> {

@@ -7,7 +7,7 @@
 import { referenceAt } from "../codes/code-layout.js";
 import type { IndexConfig } from "../config.js";
 import { allocate, floatsAt, free } from "../kernels/memory.js";
-import type { Clusters, Rows } from "../lists/kmeans.js";
+import type { Clusters, KmeansRows } from "../lists/kmeans.js";
 import type { QuantizerModel } from "../model.js";
 import { codingCost, openQuantizer } from "../codes/model-quantizer.js";
 import { NearestCentroids } from "../lists/nearest-centroids.js";
@@ -17,7 +17,7 @@ import { rowsOfPiece, type Work } from "../work.js";
 /** Holds kernel memory: call `free` when done. */
 export interface EstimatedRows {
   /** Of each row a + v. */
-  readonly rows: Rows;
+  readonly rows: KmeansRows;
   /** What is added to the squared distance of each. */
   readonly added: Float32Array;
   free(): void;
@@ -27,7 +27,7 @@ export interface EstimatedRows {
 export function estimateCodes(
   config: IndexConfig,
   quantizer: QuantizerModel,
-  rows: Rows,
+  rows: KmeansRows,
   codes: Uint8Array,
 ): Work<EstimatedRows> {
   const rowBytes = codes.length / rows.n;
@@ -40,7 +40,7 @@ export function estimateCodes(
 export function* estimateRows(
   config: IndexConfig,
   quantizer: QuantizerModel,
-  rows: Rows,
+  rows: KmeansRows,
   clusters: Clusters,
 ): Work<EstimatedRows> {
   const { references } = quantizer;
@@ -56,7 +56,7 @@ type CodesOf = (first: number, count: number, points: Float32Array, coder: Quant
 function* estimate(
   config: IndexConfig,
   quantizer: QuantizerModel,
-  rows: Rows,
+  rows: KmeansRows,
   codesOf: CodesOf,
 ): Work<EstimatedRows> {
   const { n, dimension } = rows;
@@ -93,7 +93,7 @@ function* estimate(
 
 /** The number of each row's reference centroid: the nearest one, to which the first rows may be assigned already. */
 function* referencesOf(
-  { at, n, dimension }: Rows,
+  { at, n, dimension }: KmeansRows,
   references: Float32Array,
   assigned: Uint32Array,
 ): Work<Uint32Array> {

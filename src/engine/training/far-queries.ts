@@ -7,7 +7,7 @@
 const times = 10;
 
 /** A query: its squared distances from the rows of the sample, Infinity from those that are none of its neighbours, and from the lists. */
-export interface Query {
+export interface SimulatedQuery {
   readonly toRows: Float32Array;
   /** From the centroids, or from their directions. */
   readonly toLists: Float32Array;
@@ -30,7 +30,7 @@ export class FarQueries {
   }
 
   /** The query opposite to a row, which is none of its neighbours. */
-  opposite(row: number, { toRows, toLists }: Query): Query {
+  opposite(row: number, { toRows, toLists }: SimulatedQuery): SimulatedQuery {
     const { rows, lists, meanSquare } = this.#fromMean;
     const own = rows[row];
     const opposite = beyond(toRows, rows, own, meanSquare);

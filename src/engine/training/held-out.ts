@@ -3,7 +3,7 @@
  * than to queries: limits learned from such rows scan too much.
  */
 
-import { countRows, exchange } from "../rows.js";
+import { countPerList, exchange } from "../rows.js";
 import { nearestPositions } from "../select-smallest.js";
 
 /** Rows that are held out of a sample, at most. Of half as many, a measured recall of .9 is off by .01 too often. */
@@ -45,7 +45,7 @@ export function includeUnseen(
   seen: number,
 ): void {
   const dimension = vectors.length / lists.length;
-  const sizes = countRows(lists.subarray(0, seen), centroids.length / dimension);
+  const sizes = countPerList(lists.subarray(0, seen), centroids.length / dimension);
   for (let row = seen; row < lists.length; row++) {
     const size = ++sizes[lists[row]];
     const [from, to] = [row * dimension, lists[row] * dimension];

@@ -2,16 +2,16 @@
 
 import type { KernelCall } from "../kernels/kernels.js";
 import { allocate, doublesAt, floatsAt, free } from "../kernels/memory.js";
-import type { Clusters, OnCompared, Rows } from "../lists/kmeans.js";
+import type { Clusters, OnCompared, KmeansRows } from "../lists/kmeans.js";
 import { distanceRatio } from "../lists/probe-limits.js";
 import { squareToCentroid } from "../metric.js";
 import { samplePositions } from "../random.js";
 import { cosineNeeded, type ObservedNeighbours, type ScanLimits } from "../recall-curves.js";
-import { countRows, directionsOf, gather, lengthsOf } from "../rows.js";
+import { countPerList, directionsOf, gather, lengthsOf } from "../rows.js";
 import { countBelow, positionOfLeast } from "../select-smallest.js";
 import { copyInPieces, inSlices, rowsOfPiece, type Work } from "../work.js";
 import type { EstimatedRows } from "./estimated-rows.js";
-import { FarQueries, type Query } from "./far-queries.js";
+import { FarQueries, type SimulatedQuery } from "./far-queries.js";
 import { forEachDepth } from "./held-out.js";
 
 /** Held-out rows that are compared with the sample at a time. */
@@ -28,7 +28,7 @@ const farEvery = 3;
 const countedMax = 300;
 
 interface ClusteredSample {
-  readonly rows: Rows;
+  readonly rows: KmeansRows;
   /** Of the rows that k-means saw. Those after them are held out first. */
   readonly clusters: Clusters;
   /** Per list, the mean squared distance of its rows from the centroid. */
@@ -214,7 +214,7 @@ export function* observeNeighbours(
 /** The mean of the rows that these centroids are the means of. */
 function meanOf(centroids: Float32Array, dimension: number, lists: Uint32Array): Float32Array {
   const mean = new Float64Array(dimension);
-  countRows(lists, centroids.length / dimension).forEach((size, list) => {
+  countPerList(lists, centroids.length / dimension).forEach((size, list) => {
     for (let i = 0; i < dimension; i++) mean[i] += (size / lists.length) * centroids[list * dimension + i];
   });
   return Float32Array.from(mean);
@@ -225,7 +225,12 @@ function squareOf(vector: Float32Array): number {
 }
 
 /** Squared distances of `count` queries from the rows, layout (count, n), at `out`. */
-function compare(queries: number, count: number, { at, n, dimension }: Rows, out: number): KernelCall[] {
+function compare(
+  queries: number,
+  count: number,
+  { at, n, dimension }: KmeansRows,
+  out: number,
+): KernelCall[] {
   return inSlices(n, count * dimension, (first, rows) => ({
     kernel: "squaredL2Tile",
     args: [queries, count, at + 4 * first * dimension, rows, dimension, out + 4 * first, n],
@@ -269,7 +274,7 @@ function* observeEither(
 
 /** Adds the lists of a held-out row's neighbours, as a query among similar rows. */
 function observeAmong(
-  { number, sorted, toRows, toLists }: Query & HeldOut & { readonly number: number },
+  { number, sorted, toRows, toLists }: SimulatedQuery & HeldOut & { readonly number: number },
   lists: Uint32Array,
   depths: readonly number[],
   observed: readonly Observing[],
@@ -287,7 +292,11 @@ function observeAmong(
 }
 
 /** A query without the rows of its nearest `count` lists, as if a filter removed them. */
-function withoutNearest({ toRows, toLists }: Query, lists: Uint32Array, count: number): Query {
+function withoutNearest(
+  { toRows, toLists }: SimulatedQuery,
+  lists: Uint32Array,
+  count: number,
+): SimulatedQuery {
   const nearest = toLists.slice().sort()[count];
   const left = toRows.slice();
   for (let row = 0; row < left.length; row++) if (toLists[lists[row]] < nearest) left[row] = Infinity;
@@ -296,7 +305,7 @@ function withoutNearest({ toRows, toLists }: Query, lists: Uint32Array, count: n
 
 /** Adds the cosines that the neighbours of a query need, which lies outside of their lists. */
 function observeOutlying(
-  { toRows, toLists }: Query,
+  { toRows, toLists }: SimulatedQuery,
   {
     lists,
     lengths,

@@ -5,7 +5,7 @@ import { layoutOf } from "../codes/model-quantizer.js";
 import { roundVectors } from "../codes/scalar.js";
 import type { IndexConfig, Metric, ScalarPrecision } from "../config.js";
 import { allocate, floatsAt, free } from "../kernels/memory.js";
-import { type Clusters, comparisonsMax, kmeans, type OnCompared, type Rows } from "../lists/kmeans.js";
+import { type Clusters, comparisonsMax, kmeans, type OnCompared, type KmeansRows } from "../lists/kmeans.js";
 import { learnProbeLimits } from "../lists/probe-limits.js";
 import { secondListsOf, spilledRowsMin } from "../lists/second-lists.js";
 import type { Model, QuantizerModel } from "../model.js";
@@ -115,7 +115,7 @@ export function* trainModel(
 function* estimate(
   { config, known }: Coding,
   quantizer: QuantizerModel,
-  rows: Rows,
+  rows: KmeansRows,
   clusters: Clusters,
   unseen: Uint32Array,
 ): Work<EstimatedRows> {
@@ -126,7 +126,7 @@ function* estimate(
 }
 
 /** Runs work on a sample in kernel memory. */
-function* withRows<T>({ points, dimension, metric }: Sample, work: (rows: Rows) => Work<T>): Work<T> {
+function* withRows<T>({ points, dimension, metric }: Sample, work: (rows: KmeansRows) => Work<T>): Work<T> {
   const at = allocate(4 * points.length);
   try {
     yield* copyInPieces(points, floatsAt(at, points.length));
@@ -159,7 +159,7 @@ interface Measuring {
  */
 function* measureClusters(
   { dimension, spills, rows: rowsInIndex }: Sample,
-  rows: Rows,
+  rows: KmeansRows,
   clusters: Clusters,
   { rotationSeed, random, onCompared, estimated, queries }: Measuring,
 ): Work<Measured> {
@@ -253,7 +253,7 @@ interface Spreads {
 }
 
 /** `lists` may have fewer rows. */
-function* spreadsOf({ at, dimension }: Rows, { centroids, lists }: Clusters): Work<Spreads> {
+function* spreadsOf({ at, dimension }: KmeansRows, { centroids, lists }: Clusters): Work<Spreads> {
   const residuals = new Float32Array(lists.length);
   const sums = new Float64Array(centroids.length / dimension);
   const sizes = new Uint32Array(sums.length);

@@ -6,7 +6,7 @@ import type { Anchor } from "../../state/commit/anchor.js";
 import { AnchoredHistory, AnchorStore } from "../../state/commit/anchored-history.js";
 import { objectsDropped } from "../../state/commit/manifest.js";
 import { ManifestLog } from "../../state/commit/manifest-log.js";
-import { Namespaces } from "../../state/commit/namespaces.js";
+import { NamespaceSecrets } from "../../state/commit/namespaces.js";
 import { OpenObjects } from "../../query/snapshot/open-objects.js";
 import { withRoom } from "../../storage/with-room.js";
 import { createAnalyzer } from "../../text/analyzer.js";
@@ -54,7 +54,7 @@ export function openIndex(
   });
   const maintenance = new Maintenance(clock, resources.runner, () => resources.jobsOf(index));
   const indexCache = new IndexCache(cache);
-  const namespaces = new Namespaces(folders.configStore, identity);
+  const namespaces = new NamespaceSecrets(folders.configStore, identity);
   const objects = new OpenObjects(
     { indexId, keys, config, namespaces },
     folders.indexStore,

@@ -7,7 +7,7 @@ import type { Clock } from "../../state/commit/clock.js";
 import { SealdexError } from "../../errors.js";
 
 /** Background work. It stops at its next step if the signal aborts. */
-export type Work = (signal: AbortSignal) => Promise<unknown>;
+export type JobWork = (signal: AbortSignal) => Promise<unknown>;
 
 export class JobRunner {
   readonly #clock: Clock;
@@ -22,12 +22,12 @@ export class JobRunner {
   }
 
   /** Starts work whose failure is not reported: it is done again when it is due again. */
-  start(work: Work): void {
+  start(work: JobWork): void {
     void this.#track(() => work(this.#stopping.signal));
   }
 
   /** As `start`, after all other work that was to run alone: such work takes much memory and all cores. */
-  startAlone(work: Work): void {
+  startAlone(work: JobWork): void {
     const before = this.#last;
     this.#last = this.#track(async () => {
       await before;

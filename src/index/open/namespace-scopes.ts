@@ -3,7 +3,7 @@
 import type { Clock } from "../../state/commit/clock.js";
 import { type Manifest, namedObjects } from "../../state/commit/manifest.js";
 import type { ManifestLog } from "../../state/commit/manifest-log.js";
-import type { Namespaces } from "../../state/commit/namespaces.js";
+import type { NamespaceSecrets } from "../../state/commit/namespaces.js";
 import type { IndexConfig } from "../../engine/config.js";
 import type { IndexCache } from "../../state/cache/index-cache.js";
 import type { OpenObjects } from "../../query/snapshot/open-objects.js";
@@ -27,7 +27,7 @@ interface Scope {
 export interface ScopeResources {
   readonly log: ManifestLog;
   readonly objects: OpenObjects;
-  readonly namespaces: Namespaces;
+  readonly namespaces: NamespaceSecrets;
   readonly config: IndexConfig;
   readonly cache: IndexCache;
   readonly clock: Clock;

@@ -6,7 +6,7 @@ import type { IndexConfig } from "../../engine/config.js";
 import type { KeyRing } from "../../keys/key-ring.js";
 import type { Clock } from "../../state/commit/clock.js";
 import type { ManifestLog } from "../../state/commit/manifest-log.js";
-import type { Namespaces } from "../../state/commit/namespaces.js";
+import type { NamespaceSecrets } from "../../state/commit/namespaces.js";
 import type { BlobStore } from "../../storage/blob-store.js";
 import type { IndexWords } from "../../text/define-text.js";
 import type { DroppedObjects } from "./dropped-objects.js";
@@ -39,7 +39,7 @@ export interface OpenIndex extends SearchTarget {
   readonly dropped: DroppedObjects;
   /** Of the client. */
   readonly listings: Listings;
-  readonly namespaces: Namespaces;
+  readonly namespaces: NamespaceSecrets;
   readonly scopes: NamespaceScopes;
   /** The name of the namespace that `snapshots` and `searcher` are restricted to, if they are. */
   readonly namespace: string | undefined;
@@ -52,6 +52,6 @@ export interface OpenIndex extends SearchTarget {
 }
 
 /** The index as far as one namespace goes, or all of it. Rows stored by the result belong to the namespace. */
-export function within(index: OpenIndex, namespace: string | undefined): OpenIndex {
+export function restrictToNamespace(index: OpenIndex, namespace: string | undefined): OpenIndex {
   return namespace === undefined ? index : { ...index, ...index.scopes.of(namespace), namespace };
 }

@@ -5,6 +5,7 @@
  * @module sealdex/langgraph
  */
 
+import { topKMax } from "../../api/method-options.js";
 import { inspect } from "node:util";
 import {
   BaseStore,
@@ -44,8 +45,8 @@ import {
   type NamespaceOptions,
   namespacesOf,
   operationNames,
-  searchOptions,
-  type SearchOptions,
+  storeSearchOptions,
+  type StoreSearchOptions,
 } from "./operation-names.js";
 
 /** The fields that are embedded for semantic search, and their model: LangGraph's `IndexConfig`. */
@@ -79,7 +80,6 @@ type Without<T> = T extends unknown ? Omit<T, OfVectorStore> : never;
  */
 export type EncryptedStoreArgs = Without<EncryptedVectorStoreArgs> & { readonly index?: SemanticIndex };
 
-const topKMax = 10_000;
 const idsPerPage = 1000;
 
 /**
@@ -150,9 +150,9 @@ export class EncryptedStore extends BaseStore {
   /** Like any `BaseStore`. Throws `invalid_request` for an unknown option. */
   override async search(
     namespacePrefix: string[],
-    options: SearchOptions = {},
+    options: StoreSearchOptions = {},
   ): ReturnType<BaseStore["search"]> {
-    options = takeOptions(options, searchOptions);
+    options = takeOptions(options, storeSearchOptions);
     return super.search(namespacePrefix, options);
   }
 

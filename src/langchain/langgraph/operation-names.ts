@@ -10,13 +10,13 @@ import type {
 } from "@langchain/langgraph-checkpoint";
 import { optionNames } from "../../checks/option-names.js";
 
-export type SearchOptions = NonNullable<Parameters<BaseStore["search"]>[1]>;
+export type StoreSearchOptions = NonNullable<Parameters<BaseStore["search"]>[1]>;
 export type NamespaceOptions = NonNullable<Parameters<BaseStore["listNamespaces"]>[0]>;
 
 const searchTable = { filter: true, limit: true, offset: true, query: true } as const;
 const page = { maxDepth: true, limit: true, offset: true } as const;
 
-export const searchOptions = optionNames<SearchOptions>("search", searchTable);
+export const storeSearchOptions = optionNames<StoreSearchOptions>("search", searchTable);
 export const namespaceOptions = optionNames<NamespaceOptions>("listNamespaces", {
   prefix: true,
   suffix: true,

@@ -1,7 +1,7 @@
 /** The terms of one query by words, found in a snapshot. */
 
 import { findPrefix } from "../../state/segment/words/term-reader.js";
-import type { Condition, TextQuery } from "../../text/text-query.js";
+import type { Condition, ParsedText } from "../../text/text-query.js";
 import { type LiveTerm, type LiveTexts, loadTerm, openedTerm } from "./live-texts.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
 
@@ -20,7 +20,11 @@ const expandableMax = 1024;
 
 const absent: LiveTerm = { rows: 0, lists: [], bytes: 0 };
 
-export async function findTerms(snapshot: Snapshot, texts: LiveTexts, query: TextQuery): Promise<FoundTerms> {
+export async function findTerms(
+  snapshot: Snapshot,
+  texts: LiveTexts,
+  query: ParsedText,
+): Promise<FoundTerms> {
   const { terms, prefixes, required, excluded } = query;
   const conditions = [...prefixes, ...required, ...excluded];
   const names = new Set(terms.map(({ term }) => term));

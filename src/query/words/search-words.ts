@@ -18,7 +18,7 @@ import {
 import { type Bm25Parameters, inverseDocumentFrequency, lengthNorm } from "../../text/bm25.js";
 import { BestRows, MaxScoreScan, type WeightedCursor } from "../../text/max-score.js";
 import { PostingCursor } from "../../text/posting-cursor.js";
-import type { TextQuery } from "../../text/text-query.js";
+import type { ParsedText } from "../../text/text-query.js";
 import { findMatches } from "../matches.js";
 import type { OpenSegment, RowRef, Snapshot } from "../snapshot/snapshot.js";
 import { type LiveTexts, loadTexts, openedTexts } from "./live-texts.js";
@@ -27,7 +27,7 @@ import { findTerms, type FoundTerms } from "./query-terms.js";
 import { acceptedRows } from "./text-conditions.js";
 
 export interface TextSearch {
-  readonly query: TextQuery;
+  readonly query: ParsedText;
   readonly parameters: Bm25Parameters;
   readonly topK: number;
   /** Undefined: all items match. */
@@ -95,7 +95,7 @@ export async function searchText(snapshot: Snapshot, search: TextSearch): Promis
   };
 }
 
-function scoredTerms(texts: LiveTexts, terms: FoundTerms, query: TextQuery): Scored[] {
+function scoredTerms(texts: LiveTexts, terms: FoundTerms, query: ParsedText): Scored[] {
   return query.terms.flatMap(({ term, weight }) => {
     const { rows, lists } = terms.term(term);
     if (rows === 0) return [];
@@ -110,7 +110,7 @@ function scoredTerms(texts: LiveTexts, terms: FoundTerms, query: TextQuery): Sco
   });
 }
 
-async function scoredPrefixes(texts: LiveTexts, terms: FoundTerms, query: TextQuery): Promise<Scored[]> {
+async function scoredPrefixes(texts: LiveTexts, terms: FoundTerms, query: ParsedText): Promise<Scored[]> {
   const scored: Scored[] = [];
   for (const prefix of query.prefixes) {
     const expanded = terms.expanded(prefix).map((term) => terms.term(term));

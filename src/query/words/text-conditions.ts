@@ -4,13 +4,13 @@ import { yieldIfDue } from "../../async/event-loop.js";
 import { addRow, allRows, keepRows, noRows, removeRows } from "../../state/segment/row-bits.js";
 import { loadCursor } from "../../state/segment/words/term-reader.js";
 import { endOfRows, type PostingCursor } from "../../text/posting-cursor.js";
-import type { Condition, TextQuery } from "../../text/text-query.js";
+import type { Condition, ParsedText } from "../../text/text-query.js";
 import { forEachRow, type LiveTexts } from "./live-texts.js";
 import type { FoundTerms } from "./query-terms.js";
 
 /** The rows of segment `number` that a query may find, as bits, of those that match its filter; undefined: all. */
 export async function acceptedRows(
-  { required, excluded }: TextQuery,
+  { required, excluded }: ParsedText,
   texts: LiveTexts,
   number: number,
   terms: FoundTerms,

@@ -74,7 +74,7 @@ function namedIds({ segments }: Manifest): string[] {
   return [...new Set(segments.flatMap(({ namespace }) => namespace ?? []))];
 }
 
-export class Namespaces {
+export class NamespaceSecrets {
   readonly #store: BlobStore;
   readonly #index: IndexIdentity;
   readonly #known = new Map<string, Namespace>();

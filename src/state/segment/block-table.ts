@@ -5,7 +5,7 @@
 
 import type { ByteWriter } from "../../engine/byte-writer.js";
 import type { RowBlock } from "./block.js";
-import { misfit } from "./footer-texts.js";
+import { corruptFooter } from "./footer-texts.js";
 
 /** Of any such block: sealed length, first row, rows. */
 export const rowWords = 3;
@@ -129,20 +129,20 @@ export class EntryReader {
     readOwn?: (words: Uint32Array, at: number) => void,
   ): Uint32Array {
     // An entry has two bytes or more.
-    if (2 * count > this.#bytes.length - this.at) throw misfit();
+    if (2 * count > this.#bytes.length - this.at) throw corruptFooter();
     const words = new Uint32Array(each * count);
     const lengths = new Map<number, number>();
     let firstRow = 0;
     for (let at = 0; at < words.length; at += each) {
       const rows = this.varint();
       const length = this.varint() || lengths.get(rows);
-      if (length === undefined || rows === 0) throw misfit();
+      if (length === undefined || rows === 0) throw corruptFooter();
       lengths.set(rows, length);
       words.set([length, firstRow, rows], at);
       firstRow += rows;
       readOwn?.(words, at);
     }
-    if (firstRow !== rowsInAll) throw misfit();
+    if (firstRow !== rowsInAll) throw corruptFooter();
     return words;
   }
 
@@ -153,11 +153,11 @@ export class EntryReader {
       value += (byte & 0x7f) * unit;
       if (byte < 0x80 && value < 2 ** 32) return value;
     }
-    throw misfit();
+    throw corruptFooter();
   }
 
   byte(): number {
-    if (this.at >= this.#bytes.length) throw misfit();
+    if (this.at >= this.#bytes.length) throw corruptFooter();
     return this.#bytes[this.at++];
   }
 }

@@ -4,7 +4,7 @@ import type { ByteWriter } from "../../engine/byte-writer.js";
 import type { KeyOf } from "../cache/cache-group.js";
 import { BlockTable, type BlockWords, type EntryReader, rowWords, writeEntries } from "./block-table.js";
 import type { RowBlock } from "./block.js";
-import { misfit } from "./footer-texts.js";
+import { corruptFooter } from "./footer-texts.js";
 import type { OpenCodes } from "./opened-blocks.js";
 
 /** Codes of rows of one inverted list. They are the first blocks of a segment, so its number is also its place among them. */
@@ -60,8 +60,8 @@ export class CodeTable extends BlockTable<CodeBlock> {
       list += entries.varint();
       const radius = entries.byte() | (entries.byte() << 8);
       const [length, blockRows] = [own[at + word.length], own[at + word.rows]];
-      if (blockRows === 0 || fingerprintBytes * blockRows > length) throw misfit();
-      if (list > listMax || radius > radiusMax) throw misfit();
+      if (blockRows === 0 || fingerprintBytes * blockRows > length) throw corruptFooter();
+      if (list > listMax || radius > radiusMax) throw corruptFooter();
       own[at + word.list] = list;
       own[at + word.radius] = radius << radiusShift;
     });

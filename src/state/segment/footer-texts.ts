@@ -70,6 +70,6 @@ export function decodeTexts(tail: Uint8Array, columns: number, sorted: number): 
 }
 
 /** Of a footer that is not one. */
-export function misfit(): SealdexError {
+export function corruptFooter(): SealdexError {
   return new SealdexError("corrupt", "segment footer: its length does not fit its counts");
 }

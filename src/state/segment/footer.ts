@@ -15,7 +15,7 @@ import type { Block, PageBlock, RowBlock } from "./block.js";
 import { type CodeBlock, CodeTable, writeCodeEntries } from "./code-table.js";
 import { type ColumnPage, rowsPerColumnGroup } from "./columns.js";
 import type { ExpiryPage } from "./expiries.js";
-import { decodeTexts, misfit, type TermsText, type TextSums } from "./footer-texts.js";
+import { decodeTexts, corruptFooter, type TermsText, type TextSums } from "./footer-texts.js";
 import type { IdPage, PostingChunk } from "./opened-blocks.js";
 import type { TermPage } from "./words/term-page.js";
 
@@ -151,7 +151,7 @@ export function decodeFooter(bytes: Uint8Array, segment: FooterOf): Footer {
     position += 4;
     return view.getUint32(position - 4, true);
   };
-  if (bytes.length < 4 * headWords) throw misfit();
+  if (bytes.length < 4 * headWords) throw corruptFooter();
   const [dimension, rows, codes, records, contents, sorted, columns, ids, tailLength] = Array.from(
     { length: headWords },
     word,
@@ -161,7 +161,7 @@ export function decodeFooter(bytes: Uint8Array, segment: FooterOf): Footer {
   const [recordWords, contentWords] = [records, contents].map((count) => entries.words({ count, rows }));
   position = entries.at;
   const tailAt = position + 4 * (rowWords * (sorted + columns) + 2 * ids);
-  if (bytes.length !== tailAt + tailLength) throw misfit();
+  if (bytes.length !== tailAt + tailLength) throw corruptFooter();
   const {
     paths,
     firstIds,

@@ -79,12 +79,12 @@ export function checkEntries(
     const isNext =
       i === 0 ||
       (row === tombstone ? !isBefore(entries, at, at - entryWords) : isBefore(entries, at - entryWords, at));
-    if (!isNext) throw misfit("ascending fingerprints");
+    if (!isNext) throw corruptIdTable("ascending fingerprints");
     if (row === tombstone) tombstones++;
-    else if (row >= rows) throw misfit(`a row below ${rows}, got ${row}`);
+    else if (row >= rows) throw corruptIdTable(`a row below ${rows}, got ${row}`);
     else if (seen !== undefined) {
       const bit = 1 << (row & 31);
-      if ((seen[row >>> 5] & bit) !== 0) throw misfit(`each row once, got ${row} twice`);
+      if ((seen[row >>> 5] & bit) !== 0) throw corruptIdTable(`each row once, got ${row} twice`);
       seen[row >>> 5] |= bit;
     }
   }
@@ -99,7 +99,7 @@ function isBefore(entries: Uint32Array, a: number, b: number): boolean {
   return false;
 }
 
-export function misfit(expected: string): SealdexError {
+export function corruptIdTable(expected: string): SealdexError {
   return new SealdexError("corrupt", `id table: expected ${expected}`);
 }
 

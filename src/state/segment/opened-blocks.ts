@@ -7,7 +7,7 @@ import type { Codec, LoadedCodes } from "../../engine/codes/codec.js";
 import { allocate, allocatedBytes, bytesAt, free, wordsAt } from "../../engine/kernels/memory.js";
 import { yieldIfDue } from "../../async/event-loop.js";
 import type { CachedValue } from "../cache/cache-group.js";
-import { checkEntries, entryWords, misfit } from "./id-table.js";
+import { checkEntries, entryWords, corruptIdTable } from "./id-table.js";
 
 /** Entries of an id table that are checked between two looks at the clock. */
 const checkedTogether = 16_384;
@@ -69,7 +69,7 @@ export class OpenIdTable implements CachedValue {
     const table = new OpenIdTable(plaintexts);
     try {
       const { count } = table;
-      if (count !== rows + deleted) throw misfit(`${rows + deleted} entries, got ${count}`);
+      if (count !== rows + deleted) throw corruptIdTable(`${rows + deleted} entries, got ${count}`);
       const seen = new Uint32Array(Math.ceil(rows / 32));
       let tombstones = 0;
       for (let start = 0; start < count; start += checkedTogether) {
@@ -77,7 +77,7 @@ export class OpenIdTable implements CachedValue {
         tombstones += checkEntries(table.view(), rows, { start, end, seen });
         await yieldIfDue();
       }
-      if (tombstones !== deleted) throw misfit(`${deleted} tombstones, got ${tombstones}`);
+      if (tombstones !== deleted) throw corruptIdTable(`${deleted} tombstones, got ${tombstones}`);
       return table;
     } catch (error) {
       table.free();
@@ -118,13 +118,13 @@ export class IdPage implements CachedValue {
   /** Of a segment with so many rows. Clears `plaintext`, of which it has a copy. Throws `corrupt` unless it is one. */
   constructor(plaintext: Uint8Array, firstWord: number, rows: number) {
     const count = plaintext.length / (4 * entryWords);
-    if (count < 1 || !Number.isInteger(count)) throw misfit(`entries of ${4 * entryWords} bytes`);
+    if (count < 1 || !Number.isInteger(count)) throw corruptIdTable(`entries of ${4 * entryWords} bytes`);
     this.entries = new Uint32Array(entryWords * count);
     this.plaintext = new Uint8Array(this.entries.buffer);
     this.plaintext.set(plaintext);
     this.bytes = this.entries.byteLength;
     plaintext.fill(0);
-    if (this.entries[0] !== firstWord) throw misfit("a block that begins as the footer says");
+    if (this.entries[0] !== firstWord) throw corruptIdTable("a block that begins as the footer says");
     checkEntries(this.entries, rows, { start: 0, end: count });
   }
 }

@@ -5,7 +5,7 @@ import { decodeScalars, encodeScalars, roundVectors, scalarRowBytes } from "../.
 import { dimensionMax, type IndexConfig } from "../../engine/config.js";
 import { listCount, type Model, type QuantizerModel } from "../../engine/model.js";
 import { areCurves, stepLength } from "../../engine/recall-curves.js";
-import { countRows, gather, sortByList } from "../../engine/rows.js";
+import { countPerList, gather, sortByList } from "../../engine/rows.js";
 import { rowsOfPiece, type Work } from "../../engine/work.js";
 import { SealdexError } from "../../errors.js";
 
@@ -30,14 +30,14 @@ export function* encodeModel(model: Model): Work<Uint8Array> {
   const parts = [
     head,
     ...[probeLimits, depths, values, spreads].map(bytesOf),
-    ...(yield* encodeCentroids(centroids, dimension)),
+    ...(yield* encodeStoredCentroids(centroids, dimension)),
   ];
   if (kind === kinds.spilled && spilledCurves !== undefined) parts.push(bytesOf(spilledCurves.values));
   if (quantizer !== undefined) {
     const { rotationSeed: quantizerSeed, origin, references, codebooks } = quantizer;
     const lengths = [references.length / dimension, (codebooks?.codewords.length ?? 0) / dimension];
     parts.push(words(quantizerSeed, ...lengths), bytesOf(origin));
-    if (ownReferences) parts.push(...(yield* encodeCentroids(references, dimension)));
+    if (ownReferences) parts.push(...(yield* encodeStoredCentroids(references, dimension)));
     if (codebooks !== undefined) parts.push(bytesOf(codebooks.order), bytesOf(codebooks.codewords));
   }
   return Buffer.concat(parts);
@@ -151,7 +151,7 @@ function words(...values: readonly number[]): Uint8Array {
 const precisions = [undefined, "float16", "int8"] as const;
 
 /** The number of each centroid's precision, then those of each precision. `centroids`: layout (n, dimension). */
-export function* encodeCentroids(centroids: Float32Array, dimension: number): Work<Uint8Array[]> {
+export function* encodeStoredCentroids(centroids: Float32Array, dimension: number): Work<Uint8Array[]> {
   const numbers = new Uint32Array(centroids.length / dimension);
   const listsTogether = rowsOfPiece(4 * dimension);
   for (let first = 0; first < numbers.length; first += listsTogether) {
@@ -167,7 +167,7 @@ export function* encodeCentroids(centroids: Float32Array, dimension: number): Wo
     yield;
   }
   const order = sortByList(numbers, precisions.length);
-  const sizes = countRows(numbers, precisions.length);
+  const sizes = countPerList(numbers, precisions.length);
   const parts: Uint8Array[] = [Uint8Array.from(numbers)];
   let first = 0;
   for (const [number, precision] of precisions.entries()) {
@@ -195,7 +195,7 @@ function decodeCentroids(take: (length: number) => Uint8Array, n: number, dimens
   if (numbers.some((number) => number >= precisions.length)) {
     throw new SealdexError("corrupt", "stored model: a centroid has a precision that there is not");
   }
-  const sizes = countRows(numbers, precisions.length);
+  const sizes = countPerList(numbers, precisions.length);
   const sections = precisions.map((precision, number) => {
     const rowBytes = precision === undefined ? 4 * dimension : scalarRowBytes({ precision, dimension });
     return take(sizes[number] * rowBytes);

@@ -1,12 +1,15 @@
-/** Compares items with those that are stored, so that an upsert can skip the unchanged ones. */
+/** The stored items that an upsert replaces: unchanged ones can be skipped, those beyond its filter not replaced. */
 
+import type { CompiledFilter } from "../api/filter/compile.js";
 import type { RawMetadata } from "../api/served-index.js";
-import type { ItemField, StoredItem } from "../api/vector-index.js";
+import type { ItemField, Metadata, StoredItem } from "../api/vector-index.js";
+import { forEachYielding } from "../async/event-loop.js";
 import { roundVectors } from "../engine/codes/scalar.js";
 import type { IndexConfig } from "../engine/config.js";
+import { SealdexError } from "../errors.js";
 import { forEachItem } from "../query/read-items.js";
-import type { Snapshot } from "../query/snapshot/snapshot.js";
-import { decodeContents, recordExpiry, recordMetadataJson } from "../state/segment/row.js";
+import type { RowRef, Snapshot } from "../query/snapshot/snapshot.js";
+import { decodeContents, recordExpiry, recordMetadata, recordMetadataJson } from "../state/segment/row.js";
 import { keepsVectors } from "./open/available-fields.js";
 import { type CheckedItems, copyVector } from "./pack-items.js";
 
@@ -57,4 +60,34 @@ function isEqual(
     if (precision !== undefined) roundVectors(own, precision, own.length);
   }
   return own.length === kept.length && own.every((component, i) => Object.is(component, kept[i]));
+}
+
+/** Throws `forbidden` for an item that the filter rejects. */
+export async function checkWithin({ items }: CheckedItems, within: CompiledFilter): Promise<void> {
+  await forEachYielding(items.length, (i) => {
+    const { row, position } = items[i];
+    if (within.matches(recordMetadata(row.record))) return;
+    throw forbidden(`items[${position}]: expected metadata that match what the items must stay within`);
+  });
+}
+
+/** Throws `forbidden` for an item that replaces one that the filter rejects. `replaced`: of each item, the one that has its id. */
+export async function checkReplaced(
+  { items }: CheckedItems,
+  replaced: readonly (RowRef | null)[],
+  within: CompiledFilter,
+): Promise<void> {
+  const positions = [...replaced.keys()].filter((i) => replaced[i] !== null);
+  const refs = replaced.filter((ref) => ref !== null);
+  await forEachItem(refs, new Set(["metadata"] as const), ({ metadataJson }, i) => {
+    if (within.matches(JSON.parse(metadataJson ?? "{}") as Metadata)) return;
+    const { position } = items[positions[i]];
+    throw forbidden(
+      `items[${position}].id: expected another one, since it is that of an item beyond the border`,
+    );
+  });
+}
+
+function forbidden(message: string): SealdexError {
+  return new SealdexError("forbidden", message);
 }
