@@ -24,7 +24,7 @@ export function epsilonFor(loss: number, depth: number): number {
   return Math.min(epsilonMax, Math.max(epsilonMin, least - 0.49 * Math.log(loss)));
 }
 
-/** How far codes may be off if a query lies outside of what its filter accepts, by the cosine that a list's rows need (see `cosineNeeded`). */
+/** How far codes may be off if a query lies outside of the rows that its filter accepts, by the cosine that a list's rows need (see `cosineNeeded`). */
 export interface OutlyingPruning {
   /** Epsilon of lists whose rows need at most the cosine `usual`. */
   readonly epsilon: number;
@@ -40,7 +40,7 @@ export interface OutlyingPruning {
 export const outlyingEpsilon = 1.7;
 /** The share of the largest cosine needed up to which it holds. */
 const usualShare = 0.6;
-/** The deviation of a code's cosine, over that of the cosine of a row in a random direction: signs have a cosine of sqrt(2 / pi) with what they are of. */
+/** The deviation of a code's cosine, over that of the cosine of a row in a random direction: signs have a cosine of sqrt(2 / pi) with their vector. */
 const codeDeviation = Math.sqrt(Math.PI / 2 - 1);
 /** The largest cosine needed, over the deviation of the rows' cosines, if few rows are neighbours. */
 const largestDeviations = 3.3;

@@ -1,7 +1,7 @@
 /**
  * How much a search has to scan for a recall, as training measured it.
  *
- * What decides is the depth of a search: how many rows of the index are as near as the farthest neighbour that is asked for. It is k without a
+ * They depend on the depth of a search: how many rows of the index are as near as the farthest neighbour that is asked for. It is k without a
  * filter, and k / s with a filter that accepts a share s of the rows around the query. Per depth and share of neighbours that
  * may be lost, training measured four limits. They suit a query among rows like itself, as held-out rows are; the cosine
  * also a query far from all rows that a filter accepts (see `cosineNeeded`).
@@ -10,7 +10,7 @@
 import { epsilonFor } from "./pruning.js";
 import type { Work } from "./work.js";
 
-/** What a search scans. */
+/** The limits of a search. */
 export interface ScanLimits {
   /** The number of lists. */
   readonly probes: number;

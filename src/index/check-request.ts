@@ -1,4 +1,4 @@
-/** Checks of what callers ask an embedded index for, with every default filled in. */
+/** Checks the requests to an embedded index, and fills in every default. */
 
 import { checkOrder } from "../api/check-listing.js";
 import {
@@ -43,7 +43,7 @@ const matchFields: readonly MatchField[] = ["distance", ...itemFieldNames];
 
 type QueryRequest = SingleQuery | TextQuery | BatchQuery;
 
-/** What a query is compared with. */
+/** The subject of a query, to which rows are compared. */
 export type QuerySubject =
   | { readonly kind: "vector"; readonly vector: Vector }
   | { readonly kind: "vectors"; readonly vectors: readonly Vector[] }
@@ -60,7 +60,7 @@ export function checkQuery(
   return { subject: subjectOf(request), checked: checkQueryOptions(request, results) };
 }
 
-/** What queries of all kinds share. */
+/** The options that queries of all kinds share. */
 export function checkQueryOptions(request: QueryOptions, results: ResultSettings): CheckedQuery {
   const { topK = 100, include, signal } = request;
   checkInteger(topK, 0, topKMax, "topK");

@@ -3,7 +3,7 @@
  * the columns cannot tell, and the caller looks at the rows' records.
  *
  * Three-valued logic (Kleene, 1938) over sets: `$and` and `$or` combine each of the two sets by itself, negation swaps
- * them. What columns hold, and what they leave open, is in segment/column.ts.
+ * them. The content of columns, and values that they leave open, are in state/segment/columns.ts.
  */
 
 import type { Work } from "../engine/work.js";
@@ -117,7 +117,7 @@ function evaluateField(condition: FieldCondition, columns: ColumnsOfGroup, rows:
   } else rest?.addTo(possible, objectSet);
   rest?.addTo(possible, openSet);
 
-  // A position is entered in arrays only, and columns do not hold what is at it.
+  // A position is entered in arrays only, and columns do not hold elements by position.
   for (const i of positions) addArrays(possible, columns, prefixes[i]);
 
   if (test(undefined)) {

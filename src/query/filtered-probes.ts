@@ -1,5 +1,5 @@
 /**
- * Which lists a filtered query should probe, so that its recall holds up against what the filter removes.
+ * Which lists a filtered query should probe, so that its recall holds up against the rows that the filter removes.
  *
  * Lists without a matching row are skipped. A filter that keeps a share s of the rows around the query leaves the k-th match as far
  * away as the (k / s)-th row is, so automatic probing asks the curves of training for that depth. A query outside the clusters that a filter
@@ -18,7 +18,7 @@ export const amongShare = 0.7;
 export const unlikeRows = 4;
 
 /**
- * The depth of a query outside of what its filter accepts. If lists match as a whole, its matches are a share of the rows outside of its
+ * The depth of a query outside of the rows that its filter accepts. If lists match as a whole, its matches are a share of the rows outside of its
  * surroundings, of which training measured all. The fewer of the rows around a match do, the less matches lie as those rows do, and the smaller is
  * the depth, which finds more: then that is `topK / concentration`.
  */
@@ -26,7 +26,7 @@ export function outlyingDepth(topK: number, { share, concentration }: MatchesAmo
   return topK / (share ** concentration * concentration ** (1 - concentration));
 }
 
-/** What a filter accepts, as shares above 0. */
+/** The matches of a filter, as shares above 0. */
 export interface MatchesAmongRows {
   /** Of all rows, the matches. */
   readonly share: number;
@@ -38,14 +38,14 @@ export interface MatchesAmongRows {
 type CountsOf = (list: number) => { readonly rows: number; readonly matches: number };
 
 export interface MatchingProbing extends MatchesAmongRows {
-  /** What an unfiltered query scans. */
+  /** The limits of an unfiltered query. */
   readonly unfiltered: Pick<ScanLimits, "probes" | "ratio">;
   readonly topK: number;
   /** Per list, the mean squared distance of its rows from the centroid. */
   readonly spreads: Float32Array;
   /** The lists that have a match. */
   readonly matching: ListSet;
-  /** What a search of some depth scans, in rows of the index. */
+  /** The limits of a search of some depth, in rows of the index. */
   limitsFor(depth: number): ScanLimits;
   readonly countsOf: CountsOf;
 }
@@ -57,7 +57,7 @@ export interface MatchingProbes {
   readonly ratio: number;
   /** By how much their codes may be off (see engine/pruning.ts), unless the query is outlying. */
   readonly epsilon?: number;
-  /** The largest cosine needed (see `cosineNeeded`), if the query lies outside of what the filter accepts. */
+  /** The largest cosine needed (see `cosineNeeded`), if the query lies outside of the rows that the filter accepts. */
   readonly outlying?: number;
 }
 

@@ -14,7 +14,7 @@ import type { MeasuredRecall } from "../api/vector-index.js";
 export const triedRecalls = [0.8, 0.9, 0.95, 0.97, 0.985, 0.995, 0.999, 0.9999, 0.99999];
 /** Numbers of neighbours that they are tried with. */
 export const triedDepths = [10, 100];
-/** What automatic probing promises. */
+/** The recall that automatic probing promises. */
 const automaticRecall = 0.95;
 
 /** Results from which on they count: of a hundred, a recall of .9 is known to within .02. */
@@ -37,7 +37,7 @@ export class LearnedRecall {
   #next = 0;
   /** Per depth and tried recall; undefined until there are enough results. */
   #found: number[][] | undefined;
-  /** What `limitsOf` returned last: most queries of an index ask for the same. */
+  /** The last result of `limitsOf`: most queries of an index ask for the same. */
   #last: { readonly recall: number | undefined; readonly topK: number; readonly limits: number } | undefined;
 
   constructor(random: () => number = Math.random) {
@@ -75,7 +75,7 @@ export class LearnedRecall {
     return limits;
   }
 
-  /** What queries that declare these recalls find. */
+  /** The recall found by queries that declare these recalls. */
   measured(model: Model, recalls: readonly number[]): MeasuredRecall[] {
     if (this.#found === undefined || this.#model !== model) return [];
     return triedDepths.map((topK, depth) => ({
@@ -96,7 +96,7 @@ export class LearnedRecall {
   }
 }
 
-/** What is found at least: the mean of the queries less its standard error, by which a mean of other queries may differ. */
+/** The least recall found: the mean of the queries less its standard error, by which a mean of other queries may differ. */
 function foundBy(results: readonly QueryRecall[]): number[][] {
   return triedDepths.map((_, depth) => {
     const means = meansOf(results, depth);

@@ -1,4 +1,4 @@
-/** What a filter means for a query over one snapshot: which rows of each segment match, and how many of each list. */
+/** The matches of a filter in one snapshot: which rows of each segment match, and how many of each list. */
 
 import type { CompiledFilter } from "../api/filter/compile.js";
 import type { ListSet } from "../engine/lists/coarse-quantizer.js";
@@ -52,7 +52,7 @@ export interface Distribution {
   readonly matching: ListSet;
 }
 
-/** What a list, and a block with a match, take in `Matches.byList`, in bytes. */
+/** Bytes of a list, and of a block with a match, in `Matches.byList`. */
 const listBytes = 128;
 const blockBytes = 8;
 

@@ -1,4 +1,4 @@
-/** List blocks with what it takes to scan them: codes, the id tables that shadow rows, the rows that a filter accepts. */
+/** List blocks with all that a scan of them reads: codes, the id tables that shadow rows, the rows that a filter accepts. */
 
 import { allocate, free, wordsAt } from "../engine/kernels/memory.js";
 import type { CodeBlock } from "../state/segment/code-table.js";

@@ -1,5 +1,5 @@
 /**
- * The phases of a search by lists: which blocks are scanned, in which order, and what is known by then that makes more of
+ * The phases of a search by lists: which blocks are scanned, in which order, and the results by then that make more of
  * them unnecessary.
  */
 
@@ -21,7 +21,7 @@ import { isAutomatic, type Probing } from "./scan-limits.js";
 import type { ScanPhase } from "./scan-list-blocks.js";
 import type { SearchScope } from "./search-scope.js";
 
-/** What is known of a search between two phases; see `Search.threshold`. */
+/** The state of a search between two phases; see `Search.threshold`. */
 export interface Progress {
   readonly threshold: number;
 }
@@ -52,7 +52,7 @@ function* phasesOfLists(
   }
   const isShort = () => progress.threshold === Infinity;
   yield { ...likely, pruned };
-  // What the index chose, lists or their number, must not cost rows that were asked for.
+  // Automatic limits must never return fewer than topK rows.
   if (isShort()) yield { ...unlikely, pruned };
   if (isShort() && isAutomatic(options.effort) && pruned) {
     const scanned = new Set([...likely.blocks, ...unlikely.blocks]);

@@ -1,4 +1,4 @@
-/** Reads what queries need into memory before they ask for it. */
+/** Reads blocks into memory before queries need them. */
 
 import { groupsOf } from "../state/segment/block-requests.js";
 import { pinListBlocks } from "./open-list-blocks.js";
@@ -16,13 +16,13 @@ export interface Searched {
 
 /** Codes that are read at a time, in bytes as stored. */
 const bytesTogether = 32 * 1024 * 1024;
-/** How much of the cache may be full in the end: beyond that, a query could evict what was just read. */
+/** How much of the cache may be full in the end: beyond that, a query could evict the blocks just read. */
 const filledShare = 0.9;
-/** What opened blocks take, by their bytes as stored. */
+/** Memory of opened blocks, as a multiple of their stored bytes. */
 const openedShare = 1.1;
 
 /**
- * Reads the model, id tables, codes, those in second lists, and records, in this order, and leaves out what the cache has no
+ * Reads the model, id tables, codes, those in second lists, and records, in this order, and leaves out those that the cache has no
  * room for: nothing is evicted for it. Returns whether all of it is in memory.
  */
 export function prefetch(

@@ -32,7 +32,7 @@ interface Planned {
   readonly alone: "never" | "if short" | "always";
 }
 
-/** What one of the queries found, and when that does not count. */
+/** The result of one of the queries, and when it does not count. */
 export interface FoundTogether extends SearchResult {
   readonly alone: Planned["alone"];
 }

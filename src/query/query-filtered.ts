@@ -20,7 +20,7 @@ import {
 import type { Searcher } from "./searcher.js";
 import type { OpenSegment, Snapshot } from "./snapshot/snapshot.js";
 
-/** What is searched with a filter: the scope of a query, its model and its matches. */
+/** The scope of a query with a filter: its model and its matches. */
 export interface FilteredScope {
   readonly searcher: Searcher;
   readonly snapshot: Snapshot;
@@ -109,7 +109,7 @@ function matchTable({ searcher, snapshot, model, matches }: FilteredScope): Matc
   return snapshot.cache.peek(matches);
 }
 
-/** At most what a table takes in the cache. */
+/** At most the bytes of a table in the cache. */
 function tableBytesMax({ segments, listBlocks }: Snapshot): number {
   const { all, firsts } = listBlocks;
   const bits = segments.reduce((sum, { reader }) => sum + reader.footer.rows / 8 + 8, 0);

@@ -63,7 +63,7 @@ export function searchWarm(
   let found = search(ratio);
   if (found === undefined || isOutlying(found.nearest)) return undefined;
   if (found.candidates.length < topK) {
-    // What the index chose, lists or their number, must not cost rows that were asked for.
+    // Automatic limits must never return fewer than topK rows.
     if (isAutomatic(effort)) return undefined;
     if (found.lists < probes) found = search(Infinity);
   }

@@ -200,7 +200,7 @@ function* searchByLists(scope: SearchScope, vector: Float32Array, options: Check
   }
 }
 
-/** The items of what was found, with their distances if these are included. */
+/** The items of the found rows, with their distances if these are included. */
 function withDistances(
   { config }: Searcher,
   items: StoredItem[],

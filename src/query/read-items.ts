@@ -17,7 +17,7 @@ import type { RawMetadata, ResultSettings } from "../api/served-index.js";
 import type { MatchField, StoredItem } from "../api/vector-index.js";
 import { bySegment, type RowRef } from "./snapshot/snapshot.js";
 
-/** What is stored of one row, as far as it was asked for. */
+/** The stored parts of one row that were asked for. */
 interface StoredRow {
   /** The name of the item's namespace, if it is in one. */
   readonly namespace: string | undefined;
@@ -26,16 +26,16 @@ interface StoredRow {
   readonly vector?: Float32Array;
 }
 
-/** What is read at a time: rows, and about how many stored bytes of the blocks that hold them. */
+/** One read: rows, and about the stored bytes of the blocks that hold them. */
 const rowsTogether = 1024;
 const bytesTogether = 16 * 1024 * 1024;
 /** Items that are decoded between two looks at the clock, if they have contents or metadata, and if they have not. */
 const largeTogether = 4;
 const smallTogether = 64;
-/** What is decoded without a look at the clock: rows, and bytes. */
+/** Decoded between two checks of the clock: rows, and bytes. */
 const decodedRowsMax = 256;
 const decodedBytesMax = 256 * 1024;
-/** What an item takes in memory besides its fields. */
+/** Bytes of memory of an item besides its fields. */
 const itemBytes = 128;
 
 export type CheckedResults = ResultSettings;
@@ -55,7 +55,7 @@ export function reservedAfter<T extends CheckedResults>(confirm: () => Promise<v
 
 /**
  * The items at these refs, in their order, with the fields asked for. `reserveBytes` is awaited before the fields of
- * some of them are decoded; what it throws ends the reading.
+ * some of them are decoded; its errors end the reading.
  */
 export function* readItems(
   refs: readonly RowRef[],

@@ -19,9 +19,9 @@ export class Residency {
   /** Of the snapshot whose table was put into the cache last. */
   #version = 0;
   #asOf = 0;
-  /** What that table takes in the cache. */
+  /** Bytes of that table in the cache. */
   #bytes = 0;
-  /** Whether evicting what could be evicted made room for it. */
+  /** Whether eviction made room for it. */
   #wasKept = false;
   #spilled = noSegments;
 
@@ -86,7 +86,7 @@ export class Residency {
   }
 }
 
-/** Whether a block can be compared with what a query knows of a model: codes are of the same one, and relative to reference centroids of known distance. */
+/** Whether a block can be compared with a query's tables of a model: codes are of the same one, and relative to reference centroids of known distance. */
 function isComparable(codes: LoadedCodes, model: Model | undefined): boolean {
   if (codes.kind !== "codes") return true;
   return codes.model === model && (codes.reference !== undefined || !hasOwnLists(codes.model));

@@ -26,7 +26,7 @@ export interface MatchingRows extends CachedValue {
   readonly blocks: ReadonlyMap<CodeBlock, number>;
 }
 
-/** What a block takes in `MatchingRows.blocks`, in bytes. */
+/** Bytes of a block in `MatchingRows.blocks`. */
 const blockCountBytes = 48;
 /** Records that are held at a time. */
 const recordsTogether = 1024;
@@ -119,7 +119,7 @@ async function evaluate(reader: SegmentReader, root: FilterNode, signal: AbortSi
   return { certain, possible };
 }
 
-// Filters by digest: as keys in caches, texts could take as much memory as what is cached.
+// Filters by digest: as keys in caches, texts could take as much memory as the cached values.
 
 const digests = new WeakMap<CompiledFilter, string>();
 

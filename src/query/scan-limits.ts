@@ -1,4 +1,4 @@
-/** How many lists, and how far away, a search scans: by what training measured, unless the query says. */
+/** How many lists, and how far away, a search scans: by the limits that training measured, unless the query says. */
 
 import type { CoarseQuantizer } from "../engine/lists/coarse-quantizer.js";
 import type { NearestList } from "../engine/scan/search-lists.js";
@@ -32,7 +32,7 @@ export interface Probing {
   readonly effort: Effort;
 }
 
-/** What a search has to find, as far as its limits depend on it. */
+/** The goal of a search, as far as its limits depend on it. */
 export interface Sought {
   readonly topK: number;
   readonly recall: number | undefined;
@@ -115,7 +115,7 @@ export function pruningOf(
   return recall === undefined ? outlyingPruning(cosine, rotated) : uniformPruning(epsilonByDefault);
 }
 
-/** What is within one of two limits. */
+/** The wider of two limits. */
 export function wider(a: Reach, b: Reach): Reach {
   return {
     probes: Math.max(a.probes, b.probes),
@@ -134,7 +134,7 @@ const lastAnswers = new WeakMap<RecallCurves, Answer>();
 /** A search with a filter asks for both. */
 const lastFilteredAnswers = new WeakMap<RecallCurves, Answer>();
 
-/** Most queries of an index ask for what the one before them asked for, and powers take a fiftieth of a short query. */
+/** Most queries of an index ask for the same as the one before, and powers take a fiftieth of a short query. */
 function rememberedLimits(
   curves: RecallCurves,
   depth: number,

@@ -125,7 +125,7 @@ export function heldTogether(blocks: readonly ListBlock[], start: number, bytesM
   return end - start;
 }
 
-// What a search found.
+// The result of a search.
 
 /** Nearest first: each candidate's score, and its row's ref. */
 export interface SearchResult {

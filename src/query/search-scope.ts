@@ -1,4 +1,4 @@
-/** What the queries of one call search in. */
+/** The scope of the queries of one call. */
 
 import type { Trained } from "../engine/scan/choose-codec.js";
 import type { Matches } from "./matches.js";

@@ -1,4 +1,4 @@
-/** What all searches of one open index share: models in kernel memory, and where blocks lie. */
+/** The parts that all searches of one open index share: models in kernel memory, and where blocks lie. */
 
 import type { Trained } from "../engine/scan/choose-codec.js";
 import { CoarseQuantizer } from "../engine/lists/coarse-quantizer.js";
@@ -95,7 +95,7 @@ async function loadModel(config: IndexConfig, model: Model): Promise<LoadedModel
   };
 }
 
-/** What a model takes in the heap, in bytes. */
+/** Bytes of a model in the heap. */
 function modelBytes({ centroids, quantizer }: Model): number {
   const { references, codebooks } = quantizer ?? {};
   const own = references === undefined || references === centroids ? 0 : references.byteLength;

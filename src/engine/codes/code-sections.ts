@@ -1,4 +1,4 @@
-/** Codes of the rows of a block: what a codec stores of n rows are sections, such as vectors and then signs. */
+/** Codes of the rows of a block: a codec stores n rows as sections, such as vectors and then signs. */
 
 import { SealdexError } from "../../errors.js";
 import { bytesAt } from "../kernels/memory.js";
@@ -20,7 +20,7 @@ export function bytesOf(sections: Sections, n: number): number {
   return sections(n).reduce((sum, length) => sum + length, 0);
 }
 
-/** Throws `corrupt` unless codes are as long as those of their rows are. Where they are shorter, kernel memory keeps what it held before. */
+/** Throws `corrupt` unless codes are as long as those of their rows are. Where they are shorter, kernel memory keeps older values. */
 export function checkLength({ codes, n }: RowCodes, sections: Sections): void {
   const expected = bytesOf(sections, n);
   if (codes.length === expected) return;

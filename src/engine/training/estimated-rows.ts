@@ -1,7 +1,7 @@
 /**
  * Rows as a search of codes sees them. The squared distance of a query q from a row with the residual r, coded relative to a, is estimated as
  * |q - a - v|^2 + |r|^2 - |v|^2: v has the direction of the row's code, and a length such that <r, v> = |r|^2. If a code of few bits has little in
- * common with r, quantizers take it for more; then this is a few percent off what they estimate.
+ * common with r, quantizers take it for more; then this is a few percent off their estimates.
  */
 
 import { referenceAt } from "../codes/code-layout.js";
@@ -18,7 +18,7 @@ import { rowsOfPiece, type Work } from "../work.js";
 export interface EstimatedRows {
   /** Of each row a + v. */
   readonly rows: KmeansRows;
-  /** What is added to the squared distance of each. */
+  /** A term added to the squared distance of each. */
   readonly added: Float32Array;
   free(): void;
 }

@@ -1,5 +1,5 @@
 /**
- * Queries far from all rows, as a text in another language is: what training learns of them for automatic probing. Such a query lies beyond the
+ * Queries far from all rows, as a text in another language is: training learns from them for automatic probing. Such a query lies beyond the
  * mean of the rows, opposite to a held-out row. Its distances follow from those of the row and of the mean, so nothing is compared.
  */
 

@@ -1,4 +1,4 @@
-/** In which lists the neighbours of held-out rows lie: what recall curves are learned from. */
+/** Measures in which lists the neighbors of held-out rows lie, from which recall curves are learned. */
 
 import type { KernelCall } from "../kernels/kernels.js";
 import { allocate, doublesAt, floatsAt, free } from "../kernels/memory.js";
@@ -19,7 +19,7 @@ const heldOutTogether = 16;
 /** The largest share of the lists that a filter removes around a query. */
 const removedShareMax = 0.6;
 /**
- * So many held-out rows also show what a query outside of all neighbours' lists needs: two of three, one whose surroundings a filter removes, the
+ * This many held-out rows also show the need of a query outside of all neighbors' lists: two of three, one whose surroundings a filter removes, the
  * others, a query far from all rows.
  */
 const outlyingMax = 300;
@@ -57,7 +57,7 @@ interface Observing {
   readonly heldOut: number[];
 }
 
-/** What was observed of neighbours, and what more can be told of them if they are in second lists, too. */
+/** The measured places of neighbors, with those in second lists. */
 interface Observed {
   /** For each depth. */
   readonly first: readonly ObservedNeighbours[];

@@ -26,7 +26,7 @@ export const rowsPerListSampled = 40;
 /** The depth, in rows of the sample, by which the limits of an explicit number of probes are learned. */
 const limitsDepth = 10;
 
-/** The recall by which it is decided whether rows should be in second lists: what automatic probing promises. */
+/** The recall by which training decides whether rows should be in second lists: that of automatic probing. */
 const decidingRecall = 0.95;
 /** Lists per query from which second ones may save much. Where fewer do, most neighbours are in the nearest one. */
 const spilledFrom = 10;
@@ -34,10 +34,10 @@ const spilledFrom = 10;
 const spilledShareMax = 1 / 2;
 /** The share of its work that a query must save to make up for the room of second codes. */
 const savedMin = 0.05;
-/** What a list takes besides its rows, as a number of rows: fewer lists are less work even if they have as many rows. */
+/** The cost of a list besides its rows, as a number of rows: fewer lists are less work even if they have as many rows. */
 const listRows = 16;
 
-/** What to train on. */
+/** The input of training. */
 export interface Sample {
   /** Layout (n, dimension), in list space. */
   readonly points: Float32Array;
@@ -53,7 +53,7 @@ export interface Sample {
 
 interface Coding {
   readonly config: IndexConfig;
-  /** If rows are codes already. Default: what codes mean is learned from the sample. */
+  /** If rows are codes already. Default: the codes are learned from the sample. */
   readonly known: KnownCodes | undefined;
 }
 
@@ -206,7 +206,7 @@ function worthSpilling(lists: number, spilled: number, rowsEach: number): boolea
 }
 
 // Centroids are rounded once, when they are learned, to int8 or float16 numbers times a scale (scalar.ts), so that a model is read in a quarter of the
-// bytes. What is stored decodes to them exactly: codes, radii and distances are of the rounded ones.
+// bytes. Stored centroids decode to them exactly: codes, radii and distances are of the rounded ones.
 // A centroid that moves by e from the mean of its rows is farther from them by |e|^2 in the mean square. That has to be little of what
 // it is: rows that are far from the origin and near one another need more bits, and may need all.
 

@@ -31,7 +31,7 @@ export type SegmentSize = "small" | "large";
 
 /**
  * Neighbouring segments of one namespace to merge, oldest first; none unless `count` runs of one tier are neighbours but for smaller ones,
- * or the smaller ones have become too many. Small ones are at most what one write may merge.
+ * or the smaller ones have become too many. Small ones are at most as much as one write may merge.
  */
 export function dueSegments(
   segments: readonly SegmentRef[],

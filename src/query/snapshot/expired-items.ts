@@ -20,7 +20,7 @@ import { forEachYielding } from "../../async/event-loop.js";
 import type { ObjectOwner } from "./segment-keys.js";
 import type { Expired, OpenSegment, Snapshot } from "./snapshot.js";
 
-/** What has expired by `now` of what the stored segments of a snapshot hold. */
+/** Items of a snapshot's stored segments that have expired by `now`. */
 export async function findExpired(snapshot: Snapshot, now: number): Promise<Expired> {
   const items = new Map<OpenSegment, readonly Uint8Array[]>();
   let next = Infinity;

@@ -28,7 +28,7 @@ export async function newestRows<S extends Searched>(
   return refs;
 }
 
-/** What each of the segments has for the items with these fingerprints, see `SegmentReader.find`, some items at a time. */
+/** The entries of each segment for the items with these fingerprints, see `SegmentReader.find`, some items at a time. */
 export async function* findIn(
   segments: readonly Searched[],
   fingerprints: readonly Uint8Array[],

@@ -43,7 +43,7 @@ export class OpenObjects {
   }
 
   /**
-   * Opens what a manifest names, without what has expired by `now`, in milliseconds since 1970. To be released once a newer
+   * Opens the objects that a manifest names, without items that have expired by `now`, in milliseconds since 1970. To be released once a newer
    * snapshot has taken its place.
    */
   async open(manifest: Manifest, now: number): Promise<Snapshot> {
@@ -86,7 +86,7 @@ export class OpenObjects {
     return snapshot;
   }
 
-  /** Keeps nothing more for a snapshot: what only it needs stays in memory no longer than calls that still read it. */
+  /** Keeps nothing more for a snapshot: objects that only it needs stay in memory no longer than calls that still read it. */
   release(snapshot: Snapshot): void {
     snapshot.cache.close();
     this.#release(this.#usedBy.get(snapshot) ?? []);
@@ -176,7 +176,7 @@ export class OpenObjects {
 
 /**
  * Throws `corrupt` unless rows and models have the manifest's dimension, and rows are in lists of its model. Segments and models are opened once, and
- * manifests say what they are together.
+ * manifests describe them together.
  */
 function checkShapes(
   config: IndexConfig,

@@ -12,7 +12,7 @@ export interface HeldSnapshot {
   release(): void;
 }
 
-/** What of a manifest is opened, and who is told of newer ones. */
+/** Opens the objects of a manifest, and is told of newer ones. */
 export interface SnapshotScope {
   /** The manifest with the segments that are in scope alone. Default: all. */
   select?(manifest: Manifest): Promise<Manifest>;
@@ -50,7 +50,7 @@ export class OpenSnapshots {
     this.close();
   }
 
-  /** Keeps nothing open but what is in use. */
+  /** Keeps open only objects in use. */
   close(): void {
     if (this.#newest !== undefined) this.#retire(this.#newest);
     this.#newest = undefined;

@@ -11,7 +11,7 @@ import { entryWords, tombstone } from "../../state/segment/id-table.js";
 import { forEachYielding } from "../../async/event-loop.js";
 import { pinIdTables } from "./id-tables.js";
 
-/** A slot: the fingerprint's four words, then what its newest entry is; 0: the slot is empty. */
+/** A slot: the fingerprint's four words, then its newest entry; 0: the slot is empty. */
 const slotWords = entryWords;
 /** Slots per entry. Fingerprints are uniform, so that probes are short. */
 const slotsPerEntry = 2;

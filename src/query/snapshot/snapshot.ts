@@ -53,7 +53,7 @@ interface ListBlocks {
   readonly rowsMax: number;
 }
 
-/** What has expired of a snapshot. */
+/** The expired items of a snapshot. */
 export interface Expired {
   /** Fingerprints of items that would be live, by the segment that has them. */
   readonly items: ReadonlyMap<OpenSegment, readonly Uint8Array[]>;
@@ -65,7 +65,7 @@ export interface Expired {
 
 const nothingExpires: Expired = { items: new Map(), next: Infinity, asOf: 0 };
 
-/** What a list block takes in memory, in bytes. */
+/** Bytes of memory of a list block. */
 const listBlockBytes = 96;
 
 /** Things of several segments, by segment, in their order. */
@@ -88,16 +88,16 @@ export interface Shadow {
   release(): void;
 }
 
-/** What decides which segments are newer. */
+/** The order of segments by age. */
 type SegmentAge = Pick<SegmentRef, "sequence" | "namespace">;
 
 export class Snapshot {
   readonly manifest: Manifest;
-  /** Ascending by sequence. The last one may hide what has expired, see expired-items.ts. */
+  /** Ascending by sequence. The last one may hide expired items, see expired-items.ts. */
   readonly segments: readonly OpenSegment[];
   /** Those that the manifest names. */
   readonly stored: readonly OpenSegment[];
-  /** What has expired, and when the next row does. */
+  /** The expired items, and the time when the next row expires. */
   readonly expired: Expired;
   /** Undefined: untrained. */
   readonly model: Model | undefined;
@@ -105,7 +105,7 @@ export class Snapshot {
   readonly growth: number;
   /** How many pieces of work read it now. */
   uses = 0;
-  /** What is worked out for the snapshot. */
+  /** Values derived from this snapshot (cached). */
   readonly cache: CacheGroup;
   #listBlocks: ListBlocks | undefined;
   /** Per namespace the lowest sequence of segments whose shadow was asked for. */
@@ -172,7 +172,7 @@ export class Snapshot {
     return this.#shadowing.newest.slice(0, count).map(({ reader }) => reader);
   }
 
-  /** What recognizes rows of `segment` that newer segments shadow; opens the id tables of those. */
+  /** Recognizes rows of `segment` that newer segments shadow; opens the id tables of those. */
   async pinShadow({ ref }: OpenSegment): Promise<Shadow> {
     const { sequence, namespace } = ref;
     if (this.newerThan(ref).length === 0) return { has: () => false, release: () => undefined };

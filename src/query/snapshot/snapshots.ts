@@ -8,7 +8,7 @@ import type { HeldSnapshot, OpenSnapshots } from "./open-snapshots.js";
 import type { Snapshot } from "./snapshot.js";
 import { type Task, waitFor } from "../../engine/threads/run.js";
 
-/** What may be asked of a snapshot that is the newest. */
+/** Queries about the newest snapshot. */
 const confirmed = async () => undefined;
 /** Thrown to abandon work on a stale snapshot. Never reaches a caller. */
 const outdated = new Error("a newer snapshot has taken the place of this one");
@@ -23,7 +23,7 @@ export class Snapshots {
   /** Whether the last work of `readAhead` was begun on a snapshot that was not the newest. */
   #wasOutdated = false;
 
-  /** `maxStalenessMs`: how old what `read` works on may be. */
+  /** `maxStalenessMs`: the largest age of the snapshot of a `read`. */
   constructor(log: ManifestLog, open: OpenSnapshots, maxStalenessMs: number) {
     this.#log = log;
     this.#open = open;

@@ -1,6 +1,6 @@
 /**
  * Which rows of a segment newer segments shadow, as a set: for sums over all live rows. A row that is shadowed once stays so in every
- * later snapshot that still has its segment, so each snapshot adds what its new segments shadow.
+ * later snapshot that still has its segment, so each snapshot adds the rows that its new segments shadow.
  */
 
 import { type CachedValue, namedKey } from "../../state/cache/cache-group.js";
@@ -23,7 +23,7 @@ const hiddenKey = namedKey<HiddenRows>("hidden rows");
 /** Each of few entries is looked up in the segment; otherwise each row is looked up among the entries. */
 const fewShare = 1 / 16;
 const soughtTogether = 1000;
-/** What a name takes in memory, in bytes. */
+/** Bytes of memory of a name. */
 const nameBytes = 128;
 
 export async function hiddenRows(snapshot: Snapshot, segment: OpenSegment): Promise<HiddenRows> {

@@ -1,4 +1,4 @@
-/** What BM25 sums up over the live rows of a snapshot: how many texts there are, how long they are, how many have a term. */
+/** The sums of BM25 over the live rows of a snapshot: the number of texts, their lengths, and how many have a term. */
 
 import { yieldIfDue } from "../../async/event-loop.js";
 import { type CachedValue, namedKey } from "../../state/cache/cache-group.js";
@@ -32,7 +32,7 @@ export interface LiveTerm extends CachedValue {
 }
 
 const textsKey = namedKey<LiveTexts>("live texts");
-/** What a segment or a list takes in memory, in bytes. */
+/** Bytes of memory of a segment or a list. */
 const segmentBytes = 64;
 const listBytes = 96;
 

@@ -8,7 +8,7 @@ import type { Snapshot } from "../snapshot/snapshot.js";
 type Prefix = Extract<Condition, { kind: "prefix" }>;
 
 export interface FoundTerms {
-  /** A term of the query, or of what a prefix stands for. */
+  /** A term of the query, or one that begins with a prefix of it. */
   term(term: string): LiveTerm;
   /** The terms that a prefix of the query stands for. */
   expanded(prefix: Prefix): readonly string[];

@@ -125,7 +125,7 @@ interface OpenTexts {
   readonly rows: TextRows;
 }
 
-/** What scoring the rows of a segment needs: undefined if no row has a term, a promise if some of it has to be read. */
+/** The input of scoring the rows of a segment: undefined if no row has a term, a promise if some of it has to be read. */
 function openSegment(
   texts: LiveTexts,
   scored: readonly Scored[],

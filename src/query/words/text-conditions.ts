@@ -1,4 +1,4 @@
-/** Which rows of a segment have a term, a phrase or a prefix: what a query by words requires or excludes. */
+/** Which rows of a segment have a term, a phrase or a prefix that a query by words requires or excludes. */
 
 import { yieldIfDue } from "../../async/event-loop.js";
 import { addRow, allRows, keepRows, noRows, removeRows } from "../../state/segment/row-bits.js";

@@ -130,7 +130,7 @@ export class BlockCache implements CacheAccount {
     });
   }
 
-  /** Evicts what is beyond a limit, as far as it is not in use. */
+  /** Evicts unused values until the limits hold. */
   settle(): void {
     if (this.#bytes > this.bytesMax) this.#shrinkTo(keptShare * this.bytesMax);
     const { bytesMax, caches } = this.#shared;
@@ -142,7 +142,7 @@ export class BlockCache implements CacheAccount {
     }
   }
 
-  /** Evicts what is not pinned, the least recently used first, until no more than so many bytes are left. */
+  /** Evicts unpinned values, the least recently used first, until at most `bytesMax` bytes are left. */
   #shrinkTo(bytesMax: number): void {
     // A value that is removed may unpin others, which settles again.
     if (this.#isEvicting) return;
