@@ -329,7 +329,7 @@ const phrases: readonly (readonly [RegExp, string])[] = [
   [/\bas of\b/i, "as for, like"],
   [/\blook(s|ed)? for\b/i, "search for, check, look up"],
   [/\b(some|no)body\b/i, "the process, the caller, the client"],
-  [/\bneighbour|\bhonour|\bcolour|\b(recogn|quant|normal|organ)is(e|ed|es|ing)\b/i, "American spelling"],
+  [/\bneighbor|\bhonor|\bcolor|\b(recogn|quant|normal|organ)is(e|ed|es|ing)\b/i, "American spelling"],
 ];
 
 /** Folders and files with other words still: to be shortened, and never to grow. */

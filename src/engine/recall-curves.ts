@@ -1,8 +1,8 @@
 /**
  * How much a search has to scan for a recall, as training measured it.
  *
- * They depend on the depth of a search: how many rows of the index are as near as the farthest neighbour that is asked for. It is k without a
- * filter, and k / s with a filter that accepts a share s of the rows around the query. Per depth and share of neighbours that
+ * They depend on the depth of a search: how many rows of the index are as near as the farthest neighbor that is asked for. It is k without a
+ * filter, and k / s with a filter that accepts a share s of the rows around the query. Per depth and share of neighbors that
  * may be lost, training measured four limits. They suit a query among rows like itself, as held-out rows are; the cosine
  * also a query far from all rows that a filter accepts (see `cosineNeeded`).
  */
@@ -16,7 +16,7 @@ export interface ScanLimits {
   readonly probes: number;
   /** The largest distance ratio of a list (see probe-limits.ts). */
   readonly ratio: number;
-  /** The largest cosine that a list's rows may need to be neighbours (see `cosineNeeded`). */
+  /** The largest cosine that a list's rows may need to be neighbors (see `cosineNeeded`). */
   readonly cosine: number;
   /** By how many standard deviations codes may be off (see pruning.ts). */
   readonly epsilon: number;
@@ -32,16 +32,16 @@ export interface RecallCurves {
   readonly values: Float32Array;
 }
 
-/** Lists of neighbours: per neighbour of a held-out row the rank and the distance ratio of its list. */
-export interface ObservedNeighbours {
+/** Lists of neighbors: per neighbor of a held-out row the rank and the distance ratio of its list. */
+export interface ObservedNeighbors {
   readonly ranks: readonly number[];
   readonly ratios: readonly number[];
-  /** The cosine that each neighbour needed of a query whose surroundings a filter removes, and of one that is far from all rows. */
+  /** The cosine that each neighbor needed of a query whose surroundings a filter removes, and of one that is far from all rows. */
   readonly cosines: readonly number[];
   readonly farCosines: readonly number[];
 }
 
-/** Shares of neighbours lost for which limits are learned. */
+/** Shares of neighbors lost for which limits are learned. */
 const losses = [0.3, 0.25, 0.2, 0.15, 0.1, 0.075, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005];
 /**
  * The loss that queries are expected to have: `perRow` times the loss of held-out rows, plus `besides`.
@@ -51,8 +51,8 @@ const losses = [0.3, 0.25, 0.2, 0.15, 0.1, 0.075, 0.05, 0.03, 0.02, 0.01, 0.005,
 const queryLoss = { perRow: 1.2, besides: 0.003 };
 /**
  * Automatic probing promises .95. It has the limits of this declared recall, for at least this many
- * neighbours: its queries may be unlike the rows, and so have their neighbours as far away as deeper
- * neighbours of held-out rows are.
+ * neighbors: its queries may be unlike the rows, and so have their neighbors as far away as deeper
+ * neighbors of held-out rows are.
  */
 export const automatic = { recall: 0.965, depth: 10 };
 const width = 5;
@@ -63,12 +63,12 @@ const lossMin = 0.001;
 /** Values of a depth. */
 export const stepLength = width * losses.length;
 /**
- * Of the neighbours that are lost: most by the distance ratio, which suits each query; few by the number of probes, which bounds the time of
+ * Of the neighbors that are lost: most by the distance ratio, which suits each query; few by the number of probes, which bounds the time of
  * the worst ones.
  */
 const lostByProbes = 0.1;
 const lostByRatio = 0.9;
-/** Of the neighbours that queries far from all rows lose: few of those are observed, and none of them is like another data set's. */
+/** Of the neighbors that queries far from all rows lose: few of those are observed, and none of them is like another data set's. */
 const lostFar = 0.25;
 
 /**
@@ -80,7 +80,7 @@ const leap = { times: 1.5, lists: 2, loss: 0.01 };
 /** `observed`: for each depth, in rows of a sample. A row of the sample stands for `weight` rows of the index. */
 export function* learnRecallCurves(
   depths: readonly number[],
-  observed: readonly ObservedNeighbours[],
+  observed: readonly ObservedNeighbors[],
   weight: number,
 ): Work<RecallCurves> {
   const steps: number[][] = [];
@@ -117,13 +117,13 @@ function areLimits([recall, probes, ratio, cosine, epsilon]: Float32Array, nList
 }
 
 /** The limits for each loss. */
-function limitsBy({ ranks, ratios, cosines, farCosines }: ObservedNeighbours, depth: number): number[] {
+function limitsBy({ ranks, ratios, cosines, farCosines }: ObservedNeighbors, depth: number): number[] {
   const [sortedRanks, sortedRatios, sortedCosines, sortedFar] = [ranks, ratios, cosines, farCosines].map(
     (values) => Float64Array.from(values).sort(),
   );
   return losses.flatMap((loss) => {
     const epsilon = epsilonFor(loss, depth);
-    // A single row has no neighbours.
+    // A single row has no neighbors.
     if (ranks.length === 0) return [1, 1, Infinity, Infinity, epsilon];
     const probes = keeping(sortedRanks, 1 - lostByProbes * loss) + 1;
     const ratio = keeping(sortedRatios, 1 - lostByRatio * loss);
@@ -139,7 +139,7 @@ function limitsBy({ ranks, ratios, cosines, farCosines }: ObservedNeighbours, de
 }
 
 /**
- * The limits for the nearest neighbour in an index, if the nearest one in the sample is deeper. The cosine falls with the logarithm of the
+ * The limits for the nearest neighbor in an index, if the nearest one in the sample is deeper. The cosine falls with the logarithm of the
  * depth, so it goes on as it does between the first two depths of the sample, which come after 1 in the depths of the index.
  */
 function nearerThanSampled(steps: readonly number[][], [, first, second]: readonly number[]): number[] {
@@ -172,7 +172,7 @@ export function limitsFor(curves: RecallCurves, depth: number, recall: number | 
   const upper = limitsAt(curves, above, recall);
   if (above === 0 || depth >= depths[above]) return upper;
   const lower = limitsAt(curves, above - 1, recall);
-  // Neighbours that are near one another end between the two, and whether they are enough for this depth was not measured.
+  // Neighbors that are near one another end between the two, and whether they are enough for this depth was not measured.
   if (leaps(curves, above)) return upper;
   return between(
     lower,
@@ -181,7 +181,7 @@ export function limitsFor(curves: RecallCurves, depth: number, recall: number | 
   );
 }
 
-/** Whether limits leap at a depth from those of the depth before, for any loss but the smallest, which few neighbours decide. */
+/** Whether limits leap at a depth from those of the depth before, for any loss but the smallest, which few neighbors decide. */
 function leaps({ values }: RecallCurves, step: number): boolean {
   return losses.some((loss, i) => {
     const at = stepLength * step + width * i + probesAt;

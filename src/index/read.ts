@@ -51,7 +51,7 @@ export function count(
 
 // Definition and state of an index.
 
-/** Numbers of neighbours whose curves are shown, and the points of each. */
+/** Numbers of neighbors whose curves are shown, and the points of each. */
 const shownTopK = [1, 10, 100, 1000];
 const shownRecalls = [0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999];
 

@@ -4,7 +4,7 @@
  * and by the limits of several declared recalls. If limits of a declared .95 find .91 and those of .97 find .95, a query that declares
  * .95 gets the limits of .97.
  *
- * Kept in memory alone, and of each query only the shares of its neighbours that were found.
+ * Kept in memory alone, and of each query only the shares of its neighbors that were found.
  */
 
 import type { Model } from "../engine/model.js";
@@ -12,7 +12,7 @@ import type { MeasuredRecall } from "../api/vector-index.js";
 
 /** Recalls whose limits are tried; those above .999 are limits of deeper searches. Limits between two of them are interpolated. */
 export const triedRecalls = [0.8, 0.9, 0.95, 0.97, 0.985, 0.995, 0.999, 0.9999, 0.99999];
-/** Numbers of neighbours that they are tried with. */
+/** Numbers of neighbors that they are tried with. */
 export const triedDepths = [10, 100];
 /** The recall that automatic probing promises. */
 const automaticRecall = 0.95;
@@ -59,7 +59,7 @@ export class LearnedRecall {
   }
 
   /**
-   * The recall whose limits find the declared one, or that of automatic probing, among `topK` neighbours. As declared until enough is
+   * The recall whose limits find the declared one, or that of automatic probing, among `topK` neighbors. As declared until enough is
    * known.
    */
   limitsOf(model: Model, recall: number | undefined, topK: number): number | undefined {
@@ -68,7 +68,7 @@ export class LearnedRecall {
     const loss = 1 - (recall ?? automaticRecall);
     const [few, many] = this.#found.map((found) => lossFinding(found, loss));
     const share = depthShare(topK);
-    // Whether one neighbour was found says little, so below ten their limits may rise with those of ten, not fall.
+    // Whether one neighbor was found says little, so below ten their limits may rise with those of ten, not fall.
     const most = topK < triedDepths[0] ? loss : lossTimesMax * loss;
     const limits = 1 - Math.min(most, few ** (1 - share) * many ** share);
     this.#last = { recall, topK, limits };
@@ -116,7 +116,7 @@ function meansOf(results: readonly QueryRecall[], depth: number): number[] {
   );
 }
 
-/** Where a number of neighbours lies between the tried ones, by logarithm: 0 to 1. */
+/** Where a number of neighbors lies between the tried ones, by logarithm: 0 to 1. */
 function depthShare(topK: number): number {
   const [few, many] = triedDepths;
   return Math.min(1, Math.max(0, Math.log(topK / few) / Math.log(many / few)));

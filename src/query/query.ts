@@ -1,5 +1,5 @@
 /**
- * Nearest-neighbour queries.
+ * Nearest-neighbor queries.
  *
  * A query runs over one snapshot: choose the lists, open their codes, scan them, and read the fields of the nearest rows.
  * A row that a newer segment shadows, or that the filter rejects, is turned away before it enters the heap, so it never

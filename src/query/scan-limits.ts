@@ -26,7 +26,7 @@ interface Automatic {
   readonly recall: number | undefined;
 }
 
-/** The number of neighbours of a query, and its effort. */
+/** The number of neighbors of a query, and its effort. */
 export interface Probing {
   readonly topK: number;
   readonly effort: Effort;
@@ -46,7 +46,7 @@ const filteredLoss = 3 / 4;
 /** How many times as far from the nearest list as rows of lists usually are, squared, a query is if it is far from all rows. */
 const farFromRows = 9;
 
-/** Whether a query is far from all rows, so that neither ranks nor distance ratios of lists say where its neighbours are. */
+/** Whether a query is far from all rows, so that neither ranks nor distance ratios of lists say where its neighbors are. */
 export function isFarFromRows(
   quantizer: CoarseQuantizer,
   spreads: Float32Array,
@@ -106,7 +106,7 @@ function filteredLimits(curves: RecallCurves, depth: number, recall: number | un
   return { ...wider(known, more), cosine: Math.max(known.cosine, more.cosine) };
 }
 
-/** By how much codes may be off if an outlying query needs lists up to this `cosine`: they may lose a few neighbours if no recall is declared. */
+/** By how much codes may be off if an outlying query needs lists up to this `cosine`: they may lose a few neighbors if no recall is declared. */
 export function pruningOf(
   { recall }: Sought,
   cosine: number,

@@ -687,7 +687,7 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
         /\$regex/,
       ],
       "an unknown field to include": [
-        (index) => index.query({ queryVector: [1, 2], include: ["colour" as never] }),
+        (index) => index.query({ queryVector: [1, 2], include: ["color" as never] }),
         "invalid_request",
         /include/,
       ],

@@ -115,7 +115,7 @@ describe.each(names)("of %s vectors", (name) => {
   });
 
   test.each(types.filter((type) => type !== "ivfflat"))(
-    "in codes of %s, of the neighbours that a scan of all codes finds",
+    "in codes of %s, of the neighbors that a scan of all codes finds",
     async (type) => {
       const index = await newIndex(set, type);
       await add(index, set.rows);

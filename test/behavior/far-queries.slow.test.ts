@@ -61,7 +61,7 @@ async function recallOf(type: IndexType, { metric, n, d, clusters, far }: Shape)
 }
 
 test.each(Object.entries(shapes))(
-  "queries far from all rows, %s, find 95 % of their neighbours",
+  "queries far from all rows, %s, find 95 % of their neighbors",
   async (_, shape) => {
     for (const recall of Object.values(await recallOf("ivfflat", shape)))
       expect(recall).toBeGreaterThanOrEqual(0.95);

@@ -23,7 +23,7 @@ const around = (spread: number) => {
   return Float32Array.from(centre, (x) => x + spread * gaussian(random));
 };
 const rows = Array.from({ length: 6000 }, () => around(0.8));
-/** Nearer to the centre of a cluster than the items that training measures with: their neighbours are in more lists. */
+/** Nearer to the centre of a cluster than the items that training measures with: their neighbors are in more lists. */
 const alike = Array.from({ length: 900 }, () => around(0.4));
 const [asked, others] = [alike.slice(0, 300), alike.slice(300)];
 

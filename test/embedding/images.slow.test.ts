@@ -11,10 +11,10 @@ import { EncryptedVectorStore, SealdexEmbeddings } from "../../src/index.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { buildModels, smallDimension } from "./small-models.js";
 
-type Colour = readonly [number, number, number];
-const red: Colour = [255, 0, 0];
-const green: Colour = [0, 255, 0];
-const blue: Colour = [0, 0, 255];
+type Color = readonly [number, number, number];
+const red: Color = [255, 0, 0];
+const green: Color = [0, 255, 0];
+const blue: Color = [0, 0, 255];
 
 let localFolder: string;
 let folder: string;
@@ -30,7 +30,7 @@ afterAll(async () => {
   await Promise.all([localFolder, folder].map((each) => rm(each, { recursive: true })));
 });
 
-function pixels([r, g, b]: Colour, size = 12): RawImage {
+function pixels([r, g, b]: Color, size = 12): RawImage {
   return new RawImage(
     Uint8ClampedArray.from({ length: 3 * size * size }, (_, i) => [r, g, b][i % 3]),
     size,
@@ -39,14 +39,14 @@ function pixels([r, g, b]: Colour, size = 12): RawImage {
   );
 }
 
-async function file(colour: Colour, format: "png" | "jpeg" | "webp" | "gif" = "png"): Promise<Uint8Array> {
-  const sharp = pixels(colour).toSharp() as { toFormat(name: string): { toBuffer(): Promise<Uint8Array> } };
+async function file(color: Color, format: "png" | "jpeg" | "webp" | "gif" = "png"): Promise<Uint8Array> {
+  const sharp = pixels(color).toSharp() as { toFormat(name: string): { toBuffer(): Promise<Uint8Array> } };
   return sharp.toFormat(format).toBuffer();
 }
 
-async function imagePath(colour: Colour, name: string): Promise<string> {
+async function imagePath(color: Color, name: string): Promise<string> {
   const path = join(folder, name);
-  await writeFile(path, await file(colour));
+  await writeFile(path, await file(color));
   return path;
 }
 
@@ -75,11 +75,11 @@ describe.each(["small-clip", "small-siglip"])("%s", (model) => {
       { id: "blue", contents: pixels(blue) },
       { id: "text", contents: "salmon swim upstream" },
     ]);
-    for (const [word, colour] of Object.entries({ red, green, blue })) {
+    for (const [word, color] of Object.entries({ red, green, blue })) {
       expect(await nearest(index, word)).toBe(word);
-      expect(await nearest(index, pixels(colour, 5))).toBe(word);
+      expect(await nearest(index, pixels(color, 5))).toBe(word);
       for (const format of ["png", "jpeg", "webp", "gif"] as const) {
-        const bytes = await file(colour, format);
+        const bytes = await file(color, format);
         expect(await nearest(index, bytes), format).toBe(word);
         expect(await nearest(index, { base64: Buffer.from(bytes).toString("base64") }), format).toBe(word);
       }

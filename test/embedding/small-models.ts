@@ -160,9 +160,9 @@ function textEncoder(seed: number, output: string): Graph {
   };
 }
 
-/** An image's mean colour, as the rows of the words red, green and blue: a red image is near to texts about red. */
+/** An image's mean color, as the rows of the words red, green and blue: a red image is near to texts about red. */
 function imageEncoder(seed: number, output: string): Graph {
-  const colours = ["red", "green", "blue"].flatMap((word) => {
+  const colors = ["red", "green", "blue"].flatMap((word) => {
     const at = vocabulary.indexOf(word) * smallDimension;
     return [...rows(seed).subarray(at, at + smallDimension)];
   });
@@ -170,12 +170,12 @@ function imageEncoder(seed: number, output: string): Graph {
     inputs: [{ name: "pixel_values", type: float, shape: ["batch", 3, imageSize, imageSize] }],
     outputs: [{ name: output, type: float, shape: ["batch", smallDimension] }],
     nodes: [
-      sum("pixel_values", "plane", "colour", 0),
-      { type: "MatMul", inputs: ["colour", "colours"], output },
+      sum("pixel_values", "plane", "color", 0),
+      { type: "MatMul", inputs: ["color", "colors"], output },
     ],
     constants: {
       plane: [BigInt64Array.of(2n, 3n), [2]],
-      colours: [Float32Array.from(colours), [3, smallDimension]],
+      colors: [Float32Array.from(colors), [3, smallDimension]],
     },
   };
 }

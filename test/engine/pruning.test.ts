@@ -28,7 +28,7 @@ test("the more recall is declared, the more codes may be off, and never less tha
   }
 });
 
-test("the nearest neighbour, which codes lose most often, has the larger epsilon", () => {
+test("the nearest neighbor, which codes lose most often, has the larger epsilon", () => {
   for (const loss of [0.05, 0.02, 0.01]) {
     expect(epsilonFor(loss, 1)).toBeGreaterThan(epsilonFor(loss, 10));
     expect(epsilonFor(loss, 1)).toBeGreaterThanOrEqual(epsilonFor(1.5 * loss, 1));
@@ -55,7 +55,7 @@ describe("of an outlying query", () => {
     }
   });
 
-  test("the rows that are just scored are neighbours with the same probability in each list", () => {
+  test("the rows that are just scored are neighbors with the same probability in each list", () => {
     const pruning = outlyingPruning(3.3 * deviation, rotated);
     const variances = codeDeviation ** 2 / deviation ** 2;
     const deviationsBelow = [0.6, 0.7, 0.8, 0.9, 1].map((share) => {

@@ -241,7 +241,7 @@ describe("training keeps every row reachable on data with", () => {
   });
 });
 
-test("automatic probes find 95 % of the nearest neighbours of queries from the same data", () => {
+test("automatic probes find 95 % of the nearest neighbors of queries from the same data", () => {
   const d = 32;
   const n = 6000;
   const sample = clustered(n, d, 40, 11);

@@ -259,7 +259,7 @@ test("items are queried by metadata alone, in the order of a field", async () =>
   });
 });
 
-test("more neighbours than there are items are all of them", async () => {
+test("more neighbors than there are items are all of them", async () => {
   const index = await service.newIndex();
   await send("/v1/vectors/upsert", { ...index, items: [{ id: "a", vector: [1] }] });
   expect(await send("/v1/vectors/query", { ...index, query_vectors: [1], top_k: 1_000_000 })).toMatchObject({

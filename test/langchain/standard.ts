@@ -130,7 +130,7 @@ export function standardTests(
       expect(await store.getByIds(ids)).toEqual(originals.map((document, i) => withId(document, ids[i])));
     });
 
-    test("honours the ids that documents have", async () => {
+    test("honors the ids that documents have", async () => {
       const store = await newStore(embeddings);
       const [foo, bar] = documents("foo", "bar");
       const ids = (await store.addDocuments([withId(foo, "foo"), bar])) as string[];

@@ -21,7 +21,7 @@ const sum = (segments: readonly SegmentRef[], of: "length" | "rows") =>
   segments.reduce((total, one) => total + one[of], 0);
 const isSmall = ({ length, rows }: SegmentRef) => length <= 2 * 2 ** 20 && rows <= 2 ** 12;
 
-/** Neighbouring segments, which `due` are, as one. */
+/** Neighboring segments, which `due` are, as one. */
 function merged(segments: readonly SegmentRef[], due: readonly SegmentRef[]): readonly SegmentRef[] {
   const first = segments.indexOf(due[0]);
   expect(segments.slice(first, first + due.length)).toEqual(due);

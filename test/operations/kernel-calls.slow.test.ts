@@ -175,7 +175,7 @@ test.each([
     {},
     { reserveBytes: async () => undefined, rawMetadata: false },
   ],
-  ["of many neighbours", { topK: 400, nProbes: 30 }, plainResults],
+  ["of many neighbors", { topK: 400, nProbes: 30 }, plainResults],
   ["that includes vectors", { include: ["vector"] as const }, plainResults],
 ])("a warm query %s is searched once", async (_, more, results) => {
   for (const options of [{}, { maxStalenessMs: 3_600_000 }]) {

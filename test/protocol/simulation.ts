@@ -164,7 +164,7 @@ export async function simulate(seed: number): Promise<Report> {
     }
   }
 
-  /** Merges any neighbouring runs, whether or not they are due: while others train, compact and write. */
+  /** Merges any neighboring runs, whether or not they are due: while others train, compact and write. */
   async function merge(): Promise<void> {
     const { inner } = open("merger");
     for (let n = world.integer(0, 6); n > 0; n--) {

@@ -1,4 +1,4 @@
-/** What the limits of an index learn from queries: found as declared, for queries whose neighbours lie elsewhere than training saw. */
+/** What the limits of an index learn from queries: found as declared, for queries whose neighbors lie elsewhere than training saw. */
 
 import { expect, test } from "vitest";
 import type { Model } from "../../src/engine/model.js";
@@ -12,7 +12,7 @@ import {
 
 const model = { dimension: 2 } as Model;
 
-/** Queries that lose `times` as many neighbours as they declare, with chance. */
+/** Queries that lose `times` as many neighbors as they declare, with chance. */
 function learned(times: (depth: number) => number, queries: number, seed = 1): LearnedRecall {
   const random = seededRandom(seed);
   const learner = new LearnedRecall(random);

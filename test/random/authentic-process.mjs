@@ -28,18 +28,18 @@ function storeOf(blobs) {
   };
 }
 
-const neighbours = createClient({ indexLocation: storeOf(new Map()), automaticTraining: false });
-const neighbour = await neighbours.createIndex({ indexName: "neighbour", indexKey: generateKey() });
-const ofNeighbour = new Float32Array(dimension).fill(canary);
-await neighbour.upsert(
+const neighbors = createClient({ indexLocation: storeOf(new Map()), automaticTraining: false });
+const neighbor = await neighbors.createIndex({ indexName: "neighbor", indexKey: generateKey() });
+const ofNeighbor = new Float32Array(dimension).fill(canary);
+await neighbor.upsert(
   Array.from({ length: 200 }, (_, i) => ({
     id: `canary ${i}`,
-    vector: ofNeighbour,
+    vector: ofNeighbor,
     contents: "canary text",
     metadata: { canary: "canary value" },
   })),
 );
-await neighbour.query({ queryVector: ofNeighbour, topK: 3 });
+await neighbor.query({ queryVector: ofNeighbor, topK: 3 });
 
 const query = Array.from({ length: dimension }, (_, i) => (i % 3) / 3 - 0.4);
 const all = ["vector", "contents", "metadata"];
@@ -113,8 +113,8 @@ async function answer({ number, blobs, indexName, indexKey, hasWords }) {
   const index = await call("load", () => client.loadIndex({ indexName, indexKey }));
   if (index !== undefined)
     for (const [name, run] of Object.entries(callsOf(index, hasWords, number))) await call(name, run);
-  await call("neighbour", async () => {
-    const found = await neighbour.query({ queryVector: ofNeighbour, topK: 200 });
+  await call("neighbor", async () => {
+    const found = await neighbor.query({ queryVector: ofNeighbor, topK: 200 });
     if (found.length !== 200 || found.some(({ distance }) => distance !== 0))
       throw new Error("its answers changed");
   });

@@ -2,7 +2,7 @@
  * Sealed blocks in the places of others, in segments that have several of every kind: lists, pages of records, contents, ids and
  * metadata, chunks of postings, pages of the dictionary. Reads that meet such a block refuse it, and so does whoever verifies all.
  *
- * `SEALDEX_BLOCKS`: attacks, in addition to one for each pair of neighbours.
+ * `SEALDEX_BLOCKS`: attacks, in addition to one for each pair of neighbors.
  */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -86,7 +86,7 @@ test("the segments have several blocks of every kind", () => {
   expect(live.size).toBeGreaterThan(1);
 });
 
-test("no two neighbours of a segment can change places, and none can stand for the other", async () => {
+test("no two neighbors of a segment can change places, and none can stand for the other", async () => {
   const blocks = live.get(largest) ?? [];
   for (const [i, block] of blocks.slice(1).entries()) {
     const before = blocks[i];

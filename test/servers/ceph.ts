@@ -1,6 +1,6 @@
 /**
  * A real S3 server: Ceph's object gateway over one monitor and one object store, on loopback, with data in memory or in
- * a file. It honours conditional writes, which most small S3 servers ignore.
+ * a file. It honors conditional writes, which most small S3 servers ignore.
  */
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";

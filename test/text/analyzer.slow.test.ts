@@ -48,7 +48,7 @@ test("elided articles are words of their own", () => {
   expect(termsOf("l'école d’histoire", { ...plain, language: "french" })).toEqual(["ecol", "histoir"]);
 });
 
-test("of scripts without spaces, each two neighbours and the last character are terms", () => {
+test("of scripts without spaces, each two neighbors and the last character are terms", () => {
   expect(termsOf("日本語、猫 한국어")).toEqual(["日本", "本語", "語", "猫", "한국", "국어", "어"]);
   expect(termsOf("ﾃｷｽﾄ ｶﾞｲﾄﾞ")).toEqual(termsOf("テキスト ガイド"));
 });

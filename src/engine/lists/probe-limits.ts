@@ -1,15 +1,15 @@
 /**
  * Query-aware pruning (as in SPANN): which of the lists that a query asks for are scanned.
  *
- * The nearest neighbours of one query are in its two nearest lists, those of another in twenty. Their distance ratio predicts it:
+ * The nearest neighbors of one query are in its two nearest lists, those of another in twenty. Their distance ratio predicts it:
  * a list's squared distance divided by that of the nearest list, times the fourth root of its rank, which limits queries that are
  * about equally far from every list. Training learns a limit of the ratio for every number of probes. Lists beyond it are pruned,
  * as long as enough rows are found without them.
  */
 
-import type { ObservedNeighbours } from "../recall-curves.js";
+import type { ObservedNeighbors } from "../recall-curves.js";
 
-/** Neighbours lost by pruning, relative to those lost by the number of probes. */
+/** Neighbors lost by pruning, relative to those lost by the number of probes. */
 const lossShare = 1 / 2;
 
 /** Of a list: `rank` lists are nearer, `square` is its squared distance, `nearest` that of the nearest list. */
@@ -19,7 +19,7 @@ export function distanceRatio(rank: number, square: number, nearest: number): nu
 }
 
 /** The largest distance ratio that is scanned if 2^(i/2) lists are asked for, up to `nLists`. Infinity: nothing is pruned. */
-export function learnProbeLimits({ ranks, ratios }: ObservedNeighbours, nLists: number): Float32Array {
+export function learnProbeLimits({ ranks, ratios }: ObservedNeighbors, nLists: number): Float32Array {
   const sorted = Float64Array.from(ratios).sort();
   return Float32Array.from({ length: stepOf(nLists) + 1 }, (_, step) => {
     const missed = ranks.filter((rank) => rank >= 2 ** (step / 2)).length;

@@ -3,7 +3,7 @@
  *
  * The second list is near the row, and chosen so that the residual there is at a right angle to the first one. A query that is far from the
  * first centroid, because it lies in the direction of the residual, is then unlikely to be far from the second one as well. So fewer
- * lists hold the same share of its neighbours.
+ * lists hold the same share of its neighbors.
  */
 
 import type { ListCentroids } from "./centroid-codes.js";

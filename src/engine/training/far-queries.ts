@@ -6,7 +6,7 @@
 /** How many times as far from the mean as the row a query is. */
 const times = 10;
 
-/** A query: its squared distances from the rows of the sample, Infinity from those that are none of its neighbours, and from the lists. */
+/** A query: its squared distances from the rows of the sample, Infinity from those that are none of its neighbors, and from the lists. */
 export interface SimulatedQuery {
   readonly toRows: Float32Array;
   /** From the centroids, or from their directions. */
@@ -29,7 +29,7 @@ export class FarQueries {
     this.#fromMean = fromMean;
   }
 
-  /** The query opposite to a row, which is none of its neighbours. */
+  /** The query opposite to a row, which is none of its neighbors. */
   opposite(row: number, { toRows, toLists }: SimulatedQuery): SimulatedQuery {
     const { rows, lists, meanSquare } = this.#fromMean;
     const own = rows[row];

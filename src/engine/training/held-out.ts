@@ -53,24 +53,24 @@ export function includeUnseen(
   }
 }
 
-// Down to which of a query's neighbours training observes in which lists they lie.
+// Down to which of a query's neighbors training observes in which lists they lie.
 
-/** Neighbours that are observed per held-out row and depth: if there are more, every so-many-th row of the sample counts. */
+/** Neighbors that are observed per held-out row and depth: if there are more, every so-many-th row of the sample counts. */
 const observedMax = 32;
 /**
- * From a depth to the next one, about. What a search has to scan grows at once where neighbours end that are near one another, as those of one document
+ * From a depth to the next one, about. What a search has to scan grows at once where neighbors end that are near one another, as those of one document
  * are: limits between two depths would be wrong by as much as these differ.
  */
 const step = 10 ** (1 / 4);
 
-/** Numbers of neighbours that are observed in a sample of n rows, ascending from 1. */
+/** Numbers of neighbors that are observed in a sample of n rows, ascending from 1. */
 export function observedDepths(n: number): number[] {
   const depths = [1];
   for (let power = 1; Math.round(step ** power) < n; power++) depths.push(Math.round(step ** power));
   return depths;
 }
 
-/** Calls `visit` for each depth that has a neighbour, with the positions of neighbours down to there, nearest first. */
+/** Calls `visit` for each depth that has a neighbor, with the positions of neighbors down to there, nearest first. */
 export function forEachDepth(
   toRows: Float32Array,
   depths: readonly number[],

@@ -6,7 +6,7 @@ import type { Clusters, OnCompared, KmeansRows } from "../lists/kmeans.js";
 import { distanceRatio } from "../lists/probe-limits.js";
 import { squareToCentroid } from "../metric.js";
 import { samplePositions } from "../random.js";
-import { cosineNeeded, type ObservedNeighbours, type ScanLimits } from "../recall-curves.js";
+import { cosineNeeded, type ObservedNeighbors, type ScanLimits } from "../recall-curves.js";
 import { countPerList, directionsOf, gather, lengthsOf } from "../rows.js";
 import { countBelow, positionOfLeast } from "../select-smallest.js";
 import { copyInPieces, inSlices, rowsOfPiece, type Work } from "../work.js";
@@ -52,7 +52,7 @@ interface Observing {
   readonly ratios: number[];
   readonly cosines: number[];
   readonly farCosines: number[];
-  /** Of each neighbour: its row, and which of the queries it is one of. */
+  /** Of each neighbor: its row, and which of the queries it is one of. */
   readonly rows: number[];
   readonly heldOut: number[];
 }
@@ -60,19 +60,19 @@ interface Observing {
 /** The measured places of neighbors, with those in second lists. */
 interface Observed {
   /** For each depth. */
-  readonly first: readonly ObservedNeighbours[];
+  readonly first: readonly ObservedNeighbors[];
   /** The list of each row of the sample. */
   readonly lists: Uint32Array;
-  /** The rows that are neighbours. */
-  readonly neighbours: ReadonlySet<number>;
+  /** The rows that are neighbors. */
+  readonly neighbors: ReadonlySet<number>;
   /** Lists that are within limits of some held-out rows, on average. */
   listsWithin(limits: Pick<ScanLimits, "probes" | "ratio">): number;
-  /** The same as `first` by the nearer one of a neighbour's two lists. `seconds` has the second list of each neighbour. */
-  inEither(seconds: Uint32Array): Work<readonly ObservedNeighbours[]>;
+  /** The same as `first` by the nearer one of a neighbor's two lists. `seconds` has the second list of each neighbor. */
+  inEither(seconds: Uint32Array): Work<readonly ObservedNeighbors[]>;
 }
 
-/** For each depth of `depths`, in rows of the sample, the neighbours of held-out rows down to there. */
-export function* observeNeighbours(
+/** For each depth of `depths`, in rows of the sample, the neighbors of held-out rows down to there. */
+export function* observeNeighbors(
   {
     rows,
     clusters: { centroids, lists: seen },
@@ -187,22 +187,22 @@ export function* observeNeighbours(
         if (asked.push(own) <= outlyingMax) outside.push(number);
         yield;
       }
-      // What a query outside of all neighbours' lists needs is measured by vectors: it is a cosine, in place of what is near by estimates.
+      // What a query outside of all neighbors' lists needs is measured by vectors: it is a cosine, in place of what is near by estimates.
       if (estimated && outside.length > 0) yield compare(at, last - first, rows, toRowsAt);
       for (const number of outside) {
         observeOutside(number);
         yield;
       }
     }
-    const neighbours = new Set<number>();
+    const neighbors = new Set<number>();
     for (const depth of observed) {
-      for (const row of depth.rows) neighbours.add(row);
+      for (const row of depth.rows) neighbors.add(row);
       yield;
     }
     return {
       first: observed,
       lists,
-      neighbours,
+      neighbors,
       listsWithin: (limits) => listsWithin(asked.slice(0, countedMax), limits),
       inEither: (seconds) => observeEither(observed, asked, lists, seconds),
     };
@@ -258,8 +258,8 @@ function* observeEither(
   asked: readonly HeldOut[],
   lists: Uint32Array,
   seconds: Uint32Array,
-): Work<ObservedNeighbours[]> {
-  const either: ObservedNeighbours[] = [];
+): Work<ObservedNeighbors[]> {
+  const either: ObservedNeighbors[] = [];
   for (const { rows, heldOut: held, cosines, farCosines } of observed) {
     const nearer = rows.map((row, i) =>
       Math.min(asked[held[i]].toLists[lists[row]], asked[held[i]].toLists[seconds[row]]),
@@ -272,7 +272,7 @@ function* observeEither(
   return either;
 }
 
-/** Adds the lists of a held-out row's neighbours, as a query among similar rows. */
+/** Adds the lists of a held-out row's neighbors, as a query among similar rows. */
 function observeAmong(
   { number, sorted, toRows, toLists }: SimulatedQuery & HeldOut & { readonly number: number },
   lists: Uint32Array,
@@ -303,7 +303,7 @@ function withoutNearest(
   return { toRows: left, toLists };
 }
 
-/** Adds the cosines that the neighbours of a query need, which lies outside of their lists. */
+/** Adds the cosines that the neighbors of a query need, which lies outside of their lists. */
 function observeOutlying(
   { toRows, toLists }: SimulatedQuery,
   {
@@ -347,7 +347,7 @@ function hasCopyAmong(positions: Uint32Array, toRows: Float32Array, reach: numbe
   return positions.some((position) => toRows[position] <= reach);
 }
 
-/** Makes copies no neighbours: sets their distance to Infinity. */
+/** Makes copies no neighbors: sets their distance to Infinity. */
 function removeCopies(toRows: Float32Array, reach: number): void {
   for (let row = 0; row < toRows.length; row++) if (toRows[row] <= reach) toRows[row] = Infinity;
 }

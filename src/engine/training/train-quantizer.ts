@@ -94,7 +94,7 @@ const trialRows = 4096;
 
 /**
  * The order of components with which product quantization has the smaller error, measured with small codebooks: the natural one,
- * which keeps correlated neighbours together; or a balanced one, in which the variances of each subspace have about the same product,
+ * which keeps correlated neighbors together; or a balanced one, in which the variances of each subspace have about the same product,
  * as in the parametric solution of OPQ (Ge et al., 2013). Yields between pieces of work of a few milliseconds.
  */
 function* chooseOrder(

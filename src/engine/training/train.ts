@@ -15,7 +15,7 @@ import { squaredL2 } from "../rows.js";
 import { copyInPieces, rowsOfPiece, type Work } from "../work.js";
 import { estimateCodes, type EstimatedRows, estimateRows } from "./estimated-rows.js";
 import { includeUnseen, moveToEnd, observedDepths, queryRows, unseenRows } from "./held-out.js";
-import { observeNeighbours } from "./measure-neighbors.js";
+import { observeNeighbors } from "./measure-neighbors.js";
 import { trainQuantizer } from "./train-quantizer.js";
 
 /** Rows per list that k-means needs (the figure of faiss). */
@@ -28,9 +28,9 @@ const limitsDepth = 10;
 
 /** The recall by which training decides whether rows should be in second lists: that of automatic probing. */
 const decidingRecall = 0.95;
-/** Lists per query from which second ones may save much. Where fewer do, most neighbours are in the nearest one. */
+/** Lists per query from which second ones may save much. Where fewer do, most neighbors are in the nearest one. */
 const spilledFrom = 10;
-/** The share of the lists beyond which these say too little about where neighbours are, as of rows that are far from the origin and near one another. */
+/** The share of the lists beyond which these say too little about where neighbors are, as of rows that are far from the origin and near one another. */
 const spilledShareMax = 1 / 2;
 /** The share of its work that a query must save to make up for the room of second codes. */
 const savedMin = 0.05;
@@ -167,7 +167,7 @@ function* measureClusters(
   const nLists = centroids.length / dimension;
   const { spreads, residuals } = yield* spreadsOf(rows, clusters);
   const depths = observedDepths(rows.n);
-  const observed = yield* observeNeighbours(
+  const observed = yield* observeNeighbors(
     { rows, clusters, spreads, residuals, estimated, queries },
     depths,
     random,
@@ -183,7 +183,7 @@ function* measureClusters(
   const scanned = listsFor(curves);
   const maySpill = scanned >= spilledFrom && scanned <= spilledShareMax * nLists;
   if (spills && maySpill && rowsInIndex >= spilledRowsMin * nLists) {
-    const seconds = yield* secondListsOf(rows, { centroids, lists }, observed.neighbours);
+    const seconds = yield* secondListsOf(rows, { centroids, lists }, observed.neighbors);
     const either = yield* observed.inEither(seconds);
     const curvesOfBoth = yield* learnRecallCurves(depths, either, weight);
     if (worthSpilling(scanned, listsFor(curvesOfBoth), rowsInIndex / nLists)) spilledCurves = curvesOfBoth;

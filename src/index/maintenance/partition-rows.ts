@@ -90,7 +90,7 @@ export async function* partitionRows(
   } finally {
     await assigning.catch(() => undefined);
   }
-  // Neighbouring ranges that fit in one batch are written together.
+  // Neighboring ranges that fit in one batch are written together.
   let last = new ListRange(dimension);
   for (const range of ranges.splice(0)) {
     const fits = last.rows + range.rows <= limits.rows && last.bytes + range.bytes <= limits.bytes;
@@ -111,7 +111,7 @@ function total(ranges: readonly ListRange[], of: "rows" | "bytes"): number {
   return ranges.reduce((sum, range) => sum + range[of], 0);
 }
 
-// Rows of neighbouring lists, collected to be written together.
+// Rows of neighboring lists, collected to be written together.
 
 class ListRange {
   readonly #dimension: number;

@@ -1,6 +1,6 @@
 /**
  * Which segments are merged next: size-tiered, as in log-structured merge trees (O'Neil et al., 1996). Segments that were
- * committed together, a run, are merged together. Once eight neighbouring runs are of one tier, they and the smaller ones
+ * committed together, a run, are merged together. Once eight neighboring runs are of one tier, they and the smaller ones
  * between them become one run. So a row is rewritten about once per tier above the lowest, and the number of runs grows with
  * the logarithm of the bytes written. Writes merge small runs; large ones are merged in the background, see compact.ts.
  */
@@ -30,7 +30,7 @@ interface Run {
 export type SegmentSize = "small" | "large";
 
 /**
- * Neighbouring segments of one namespace to merge, oldest first; none unless `count` runs of one tier are neighbours but for smaller ones,
+ * Neighboring segments of one namespace to merge, oldest first; none unless `count` runs of one tier are neighbors but for smaller ones,
  * or the smaller ones have become too many. Small ones are at most as much as one write may merge.
  */
 export function dueSegments(
@@ -71,16 +71,16 @@ interface Tiers {
   readonly highest: number;
 }
 
-/** Neighbouring runs, none of a higher tier, among which those of these tiers are due to be merged; of the highest tier that is due. */
+/** Neighboring runs, none of a higher tier, among which those of these tiers are due to be merged; of the highest tier that is due. */
 function dueRuns(runs: readonly Run[], { lowest, highest }: Tiers, count: number): readonly Run[] {
   for (let tier = highest; tier >= lowest; tier--) {
     for (let start = 0; start < runs.length;) {
       let end = start;
       while (end < runs.length && runs[end].tier <= tier) end++;
-      const neighbours = runs.slice(start, end);
-      const counted = neighbours.filter((run) => run.tier >= lowest);
+      const neighbors = runs.slice(start, end);
+      const counted = neighbors.filter((run) => run.tier >= lowest);
       const equal = counted.filter((run) => run.tier === tier);
-      if (equal.length >= count || counted.length >= count * (tier - lowest + 1)) return neighbours;
+      if (equal.length >= count || counted.length >= count * (tier - lowest + 1)) return neighbors;
       start = end + 1;
     }
   }

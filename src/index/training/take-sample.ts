@@ -45,7 +45,7 @@ export interface TakenSample {
 
 /**
  * Randomly chosen live rows. Rows in namespaces are not among them: a model that holds averages of them would outlive their erasure. Nor are zero
- * vectors under `cosine`, unless there is nothing else: they have no direction, so in list space they are nearer to most rows than neighbours are. Of
+ * vectors under `cosine`, unless there is nothing else: they have no direction, so in list space they are nearer to most rows than neighbors are. Of
  * codes, the sample has random vectors that may have had these codes: decoded ones are nearer to one another, and to lists, than queries
  * will be.
  */

@@ -27,7 +27,7 @@ const regroupingsMax = 3;
 const segmentBytes = 128 * 1024 * 1024;
 
 /**
- * `nLists` is honoured; without it the index's own number is, as far as the rows support it. Rows that are written meanwhile
+ * `nLists` is honored; without it the index's own number is, as far as the rows support it. Rows that are written meanwhile
  * are grouped by later writes, or here if they are too many for that.
  * There are never more lists than rows in the sample, of which zero vectors under `cosine` are no part, and an empty index stays as it is.
  * Throws `storage_unavailable` if other processes rewrite the whole index all the time.

@@ -52,7 +52,7 @@ async function forEachView(page: Page, look: (view: string) => Promise<void>): P
   await page.getByRole("link", { name: "Map" }).click();
   await page.getByRole("button", { name: "Draw" }).click();
   await page.locator("svg circle").first().waitFor();
-  await page.getByLabel("Colour by").selectOption("group");
+  await page.getByLabel("Color by").selectOption("group");
   await look("Map");
   await page.getByRole("link", { name: "Recall" }).click();
   await page.getByRole("button", { name: "Measure" }).click();

@@ -180,7 +180,7 @@ test("a map draws every item of a small index, and recall is measured against al
   await page.getByRole("button", { name: "Draw" }).click();
   await page.locator("svg circle").first().waitFor();
   expect(await page.locator("svg circle").count()).toBe(120);
-  await page.getByLabel("Colour by").selectOption("kind");
+  await page.getByLabel("Color by").selectOption("kind");
   const legend = page.getByRole("list", { name: "Values of kind" });
   await legend.getByRole("listitem").first().waitFor();
   expect((await legend.getByRole("listitem").allTextContents()).sort()).toEqual([...kinds].sort());

@@ -35,7 +35,7 @@ export async function addDocumentation(app: Server, version: string): Promise<vo
   app.get("/v1/openapi.json", { schema: { hide: true } }, async () => app.swagger());
 }
 
-const firstHint = `Encrypted vector indexes: nearest neighbours of vectors and texts.
+const firstHint = `Encrypted vector indexes: nearest neighbors of vectors and texts.
 
 To begin: choose **Authorize** and enter an API key, one of \`SEALDEX_API_KEYS\` or the root key. Create an index with
 \`POST /v1/indexes/create\`, under an index key from \`sealdex-server generate-key\`; store items with

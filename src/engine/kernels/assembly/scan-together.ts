@@ -1,5 +1,5 @@
 /**
- * The scan of the nearest blocks, in which most neighbours are. The codes of all of their rows are compared before the first vector is read, and
+ * The scan of the nearest blocks, in which most neighbors are. The codes of all of their rows are compared before the first vector is read, and
  * the rows with the least estimates are scored first: then the heap's threshold is nearly the final one when the others are tested.
  */
 
