@@ -96,7 +96,7 @@ export function* learnRecallCurves(
   return { depths: Float32Array.from(scaled), values: Float32Array.from(steps.flat()) };
 }
 
-/** Whether stored curves can be those of an index of so many lists. */
+/** Whether stored curves can be those of an index of this many lists. */
 export function areCurves({ depths, values }: RecallCurves, nLists: number): boolean {
   const ascend = depths.every((depth, i) => depth > 0 && depth < Infinity && !(depth < depths[i - 1]));
   return (
@@ -140,7 +140,7 @@ function limitsBy({ ranks, ratios, cosines, farCosines }: ObservedNeighbors, dep
 
 /**
  * The limits for the nearest neighbor in an index, if the nearest one in the sample is deeper. The cosine falls with the logarithm of the
- * depth, so it goes on as it does between the first two depths of the sample, which come after 1 in the depths of the index.
+ * depth, so it continues as between the first two depths of the sample, which come after 1 in the depths of the index.
  */
 function nearerThanSampled(steps: readonly number[][], [, first, second]: readonly number[]): number[] {
   return steps[0].map((value, i) => {

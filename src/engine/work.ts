@@ -18,7 +18,7 @@ export const pieceBytes = 2 ** 20;
 /** Multiply-adds of one call. */
 const callCost = 2 ** 24;
 
-/** Rows that are worked on together on this thread, of so many bytes and multiply-adds each. */
+/** Rows that are worked on together on this thread, of this many bytes and multiply-adds each. */
 export function rowsOfPiece(rowBytes: number, rowCost = 0): number {
   return Math.max(1, Math.floor(Math.min(pieceBytes / rowBytes, callCost / rowCost)));
 }

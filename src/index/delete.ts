@@ -70,7 +70,7 @@ function deletionsOf(found: readonly FoundId[], fingerprints: readonly Uint8Arra
   );
 }
 
-/** Deletes every item whose metadata match, as of one moment. */
+/** Deletes every item whose metadata match, at one moment. */
 async function deleteMatching(
   index: OpenIndex,
   filter: CompiledFilter,
@@ -82,7 +82,7 @@ async function deleteMatching(
   }));
 }
 
-/** Deletes those of the ids whose metadata match, as of one moment. */
+/** Deletes those of the ids whose metadata match, at one moment. */
 async function deleteIdsMatching(
   index: OpenIndex,
   ids: readonly string[],

@@ -1,4 +1,4 @@
-/** Erases a namespace: a commit without its segments, and the deletion of the secret without which nobody reads them. */
+/** Erases a namespace: a commit without its segments, and the deletion of the secret without which they are unreadable. */
 
 import { methodOptions } from "../api/method-options.js";
 import type { CallOptions, Erasure, ErasureReceipt, Namespaces } from "../api/vector-index.js";

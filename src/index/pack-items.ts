@@ -182,7 +182,7 @@ export async function packItems(
 
 /**
  * Copies a vector to `to`, which has the length of the index's vectors. Throws `dimension_mismatch` if the lengths differ,
- * `invalid_request` for a component that is not finite as float32, or a norm beyond what the metric can compute with.
+ * `invalid_request` for a component that is not finite as float32, or a norm too large for the metric.
  */
 export function copyVector(vector: Vector, to: Float32Array, metric: Metric, where: string): void {
   const { length } = to;
@@ -242,7 +242,7 @@ function packRow(
 function expiryOf(expiresAt: unknown, where: string): number | undefined {
   if (expiresAt === undefined || expiresAt === null) return undefined;
   const time = isDate(expiresAt) ? expiresAt.getTime() : expiresAt;
-  // A date holds whole milliseconds, so many at most.
+  // The largest number of whole milliseconds that a date holds.
   if (typeof time === "number" && !Number.isNaN(new Date(time).getTime())) return Math.trunc(time);
   const received = isDate(expiresAt) ? "an invalid one" : typeName(expiresAt);
   throw invalid(`${where}: expected a Date or milliseconds since 1970, got ${received}`);

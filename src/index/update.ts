@@ -33,7 +33,7 @@ export type UpdatedItems =
   | { readonly ids: readonly string[]; readonly filter: undefined }
   | { readonly ids: undefined; readonly filter: CompiledFilter };
 
-/** The changed items as of one moment: items that others replace or delete meanwhile are never brought back. */
+/** The changed items of one moment: items that others replace or delete meanwhile are never brought back. */
 export async function update(
   index: OpenIndex,
   items: UpdatedItems,

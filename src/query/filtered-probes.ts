@@ -14,7 +14,7 @@ import type { ScanLimits } from "../engine/recall-curves.js";
 /** A query lies among matches if the rows around it match so much as rows around a match do, times this. */
 export const amongShare = 0.7;
 
-/** A query is unlike the rows if it is so many times farther from the nearest list, squared, than rows of the list are. */
+/** A query is unlike the rows if it is this many times farther from the nearest list, squared, than rows of the list are. */
 export const unlikeRows = 4;
 
 /**

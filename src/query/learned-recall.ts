@@ -23,7 +23,7 @@ const resultsMin = 100;
 export const resultsMax = 300;
 /** Once there are as many, the share of queries that replace one. */
 const renewedShare = 0.02;
-/** A query gets the limits of at most so many times its own loss, so that easy queries of one caller do little to others. */
+/** A query gets the limits of at most this many times its own loss, so that easy queries of one caller do little to others. */
 const lossTimesMax = 2;
 
 /** Per depth and tried recall, the share of a query's nearest rows that was found. */

@@ -61,7 +61,7 @@ export function searchFiltered(
 }
 
 const everyList = { ratio: Infinity, epsilon: epsilonByDefault };
-/** Rows of the lists that one kernel call scans although the query did not ask for so many: it holds the event loop, phases do not. */
+/** Rows of the lists that one kernel call scans although the query did not ask for all of them: it holds the event loop, phases do not. */
 const rowsHeldMax = 2 ** 18;
 
 /** Where the matches nearest to the query are expected: in its nearest lists, or anywhere. */

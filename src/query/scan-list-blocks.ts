@@ -46,7 +46,7 @@ export class ListBlockScan {
     this.#pieces = piecesOfAll(phases);
     this.#signal = signal;
     this.#accepted = scope.matches && new PlacedRows(scope.matches.rows);
-    // Where blocks lie is recorded in the table. Making it may evict blocks, so it is made before any is looked for.
+    // Where blocks lie is recorded in the table. Making it may evict blocks, so it is made before the first lookup.
     scope.searcher.residency.ensureTable(scope.snapshot);
   }
 

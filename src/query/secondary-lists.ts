@@ -1,6 +1,6 @@
 /**
  * Searches of rows in second lists, too (see engine/second-lists.ts), which take fewer lists for the same recall. They need the vectors of
- * whatever rows the codes show to be near, so they are for indexes whose codes are all in memory: other searches look for rows in their
+ * whatever rows the codes show to be near, so they are for indexes whose codes are all in memory: other searches find rows in their
  * first lists alone, and read nothing more than before.
  */
 

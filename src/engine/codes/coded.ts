@@ -132,7 +132,7 @@ function checkCodewords({ codes, n }: RowCodes, { quantizer, dimension }: CodedM
   if (quantizer.codebooks === undefined) return;
   const k = quantizer.codebooks.codewords.length / dimension;
   const layout = productLayout(config);
-  // All numbers of so many bits are codewords.
+  // All numbers of this many bits are codewords.
   if (k === 2 ** layout.bits) return;
   const offsets = Uint32Array.from({ length: layout.subspaces }, (_, i) => bitOffsetOf(layout, i));
   // Where bits of a row stay together, they are read where they are.

@@ -178,7 +178,7 @@ export function decodeCodewords(
     const scale = view.getFloat32(row * rowBytes + 8, true);
     squares[row] = Math.max(0, add - 2 * scale * beside);
     along[row] = scale > 0 ? squares[row] / scale : 0;
-    // The factor holds `alongMin` in place of a smaller product, of which a mean of directions has about its own square.
+    // The factor holds `alongMin` instead of a smaller product, of which a mean of directions has about its own square.
     if (random !== undefined && along[row] < alongRounded * Math.sqrt(squares[row])) {
       const square = point.reduce((sum, value) => sum + value * value, 0);
       along[row] = Math.min(along[row], square * Math.sqrt(squares[row]));

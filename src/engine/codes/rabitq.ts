@@ -61,7 +61,7 @@ function roomFor(n: number): number {
   return Math.ceil(n / rowsTogether) * rowsTogether;
 }
 
-/** The signs of the rows that do not fill `rowsTogether`, with the room of so many; nothing if there are none. */
+/** The signs of the rows that do not fill `rowsTogether`, with room for as many; nothing if there are none. */
 function lastSigns(at: number, n: number, dimension: number): Uint8Array {
   const room = roomFor(n);
   const whole = n - (n % rowsTogether);

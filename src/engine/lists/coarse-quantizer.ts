@@ -315,7 +315,7 @@ export class CoarseQuantizer {
     return this.#lengths === 0 ? 0 : doubleAt(this.#lengths + 8 * list);
   }
 
-  /** The largest number of lists, of so many, that is found by the codes of their centroids. */
+  /** The largest number of lists, of all, that is found by the codes of their centroids. */
   codedMax(among: number = this.nLists): number {
     return this.#coded ? Math.floor(Math.min(codedProbesMax, codedShareMax * among)) : 0;
   }

@@ -20,7 +20,7 @@ import { assignedByCodesFrom, assignOnce } from "./centroid-codes.js";
 
 /** From this number of lists on, two levels cost less. */
 const twoLevelsMin = 64;
-/** At most so many rounds on one level; on each of two levels; and over all rows after two levels. */
+/** At most this many rounds on one level; on each of two levels; and over all rows after two levels. */
 const rounds = { alone: 10, level: 6, after: 8 };
 /** Rounds end early once fewer than this share of rows change their cluster. */
 const settledShare = 0.005;

@@ -15,10 +15,10 @@ import { copyInPieces, inSlices, together, type Work } from "../work.js";
 
 /** The cost of a residual along the first one, relative to its square: lambda of SOAR. */
 const weight = 1;
-/** The second list is one of so many that are nearest to the first. Fewer cost recall, more the time of training. */
+/** The second list is one of this many that are nearest to the first. Fewer cost recall, more the time of training. */
 const candidatesMax = 256;
 /**
- * Rows per list from which a segment's rows are in second lists. Codes take the room of 32 rows per list, and a search looks for the list in
+ * Rows per list from which a segment's rows are in second lists. Codes take the room of 32 rows per list, and a search checks the list in
  * each segment.
  */
 export const spilledRowsMin = 8;

@@ -58,7 +58,7 @@ export function includeUnseen(
 /** Neighbors that are observed per held-out row and depth: if there are more, every so-many-th row of the sample counts. */
 const observedMax = 32;
 /**
- * From a depth to the next one, about. What a search has to scan grows at once where neighbors end that are near one another, as those of one document
+ * From a depth to the next one, about. The rows to scan grow at once where neighbors end that are near one another, as those of one document
  * are: limits between two depths would be wrong by as much as these differ.
  */
 const step = 10 ** (1 / 4);

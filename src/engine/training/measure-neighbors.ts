@@ -187,7 +187,7 @@ export function* observeNeighbors(
         if (asked.push(own) <= outlyingMax) outside.push(number);
         yield;
       }
-      // What a query outside of all neighbors' lists needs is measured by vectors: it is a cosine, in place of what is near by estimates.
+      // The need of a query outside of all neighbors' lists is measured by vectors: it is a cosine, not a list near by estimates.
       if (estimated && outside.length > 0) yield compare(at, last - first, rows, toRowsAt);
       for (const number of outside) {
         observeOutside(number);

@@ -30,7 +30,7 @@ const limitsDepth = 10;
 const decidingRecall = 0.95;
 /** Lists per query from which second ones may save much. Where fewer do, most neighbors are in the nearest one. */
 const spilledFrom = 10;
-/** The share of the lists beyond which these say too little about where neighbors are, as of rows that are far from the origin and near one another. */
+/** The share of the lists beyond which these say too little about where neighbors are, as for rows that are far from the origin and near one another. */
 const spilledShareMax = 1 / 2;
 /** The share of its work that a query must save to make up for the room of second codes. */
 const savedMin = 0.05;
@@ -65,7 +65,7 @@ export interface KnownCodes {
 }
 
 /**
- * Trains on a sample of at least `nLists` rows. With `coding`, the model has a quantizer, and what queries
+ * Trains on a sample of at least `nLists` rows. With `coding`, the model has a quantizer, and the limits of queries
  * should scan is measured by its estimates. Deterministic in its arguments. `onProgress` receives the number of comparisons of
  * two vectors done, and the largest number there may be.
  */
@@ -154,7 +154,7 @@ interface Measuring {
 }
 
 /**
- * The model of a sample's clusters: what queries should scan of them, as held-out rows show. `rows`: the sample in kernel memory, last those that
+ * The model of a sample's clusters, with the limits of queries, as held-out rows show. `rows`: the sample in kernel memory, last those that
  * `clusters` have no list of.
  */
 function* measureClusters(
@@ -207,7 +207,7 @@ function worthSpilling(lists: number, spilled: number, rowsEach: number): boolea
 
 // Centroids are rounded once, when they are learned, to int8 or float16 numbers times a scale (scalar.ts), so that a model is read in a quarter of the
 // bytes. Stored centroids decode to them exactly: codes, radii and distances are of the rounded ones.
-// A centroid that moves by e from the mean of its rows is farther from them by |e|^2 in the mean square. That has to be little of what
+// A centroid that moves by e from the mean of its rows is farther from them by |e|^2 in the mean square. That has to be little of all that
 // it is: rows that are far from the origin and near one another need more bits, and may need all.
 
 /** The share by which the mean squared distance of a list's rows from its centroid may grow. */

@@ -1,7 +1,7 @@
 /**
  * Copies an index to another place, as backup or to move it.
  *
- * One manifest is copied with everything it names, so the copy is the index as of one moment, even if others write to the
+ * One manifest is copied with everything it names, so the copy is the index at one moment, even if others write to the
  * source meanwhile. Objects come first, then the manifest, and the record, which makes the name, last: an interrupted
  * copy is no index yet, and the next attempt continues it, or garbage collection deletes it a day later (orphans.ts).
  */

@@ -22,7 +22,7 @@ const stallFactor = 4;
 
 /**
  * Merges small segments if they are due. Of many processes it is the one whose commit made them due, or, if that one does
- * not come back, any that finds twice as many. If this process merges already, the writer goes on, unless it is so far behind that writes
+ * not come back, any that finds twice as many. If this process merges already, the writer continues, unless it is so far behind that writes
  * have to wait: each segment slows down queries, and with them the merge.
  */
 export async function mergeSmallIfDue(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {

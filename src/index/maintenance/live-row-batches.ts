@@ -26,7 +26,7 @@ export interface TargetModel {
 /** A change of the records of some rows. */
 export interface RowChange {
   readonly rows: RowSets;
-  /** The record to store in place of this one; null: the row is left out. */
+  /** The record to store instead of this one; null: the row is left out. */
   revise(record: Uint8Array): Uint8Array | null;
 }
 

@@ -93,7 +93,7 @@ export async function deleteOrphans(
 /** Orphans have to wait for a day, so an hour more makes little difference. */
 const sweepPauseMs = 60 * 60 * 1000;
 
-/** Looks for orphans after a deletion, which may leave some, and rarely, since it lists all marks. */
+/** Searches for orphans after a deletion, which may leave some, and rarely, since it lists all marks. */
 export class OrphanSweeps {
   readonly #runner: JobRunner;
   readonly #clock: Clock;

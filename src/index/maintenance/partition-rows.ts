@@ -1,6 +1,6 @@
 /**
  * Partitions the rows of a large index by ranges of lists. Rows are collected until memory is full; then those of the range that has most are
- * written, and collecting goes on. So a list is in fewer segments than if all that was collected was written at once: of r ranges that are
+ * written, and collecting continues. So a list is in fewer segments than if all that was collected was written at once: of r ranges that are
  * written in turn, the largest holds 2 / (r + 1) of all. Of five it is a third, which has as many rows of each list as 5/3 of the memory would.
  */
 

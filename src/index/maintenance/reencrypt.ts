@@ -1,7 +1,7 @@
 /**
  * Renewal of data keys: every object that an older generation of keys sealed is sealed again, block by block, and takes the
  * place of the old one. Rows, lists and codes stay as they are. The index is in use meanwhile: each object is a commit of its own,
- * so an interrupted renewal goes on where it ended.
+ * so an interrupted renewal continues where it ended.
  */
 
 import {

@@ -1,6 +1,6 @@
 /**
  * Deletes objects that commits of this process dropped, once they were kept for as long as readers of other processes may need them and no reader of
- * this one does: also if nobody writes any more. Garbage collection does the same by manifests, for all processes and much later, so
+ * this one does: also if no process writes any more. Garbage collection does the same by manifests, for all processes and much later, so
  * objects that are forgotten here when the process ends are left to it.
  */
 

@@ -1,6 +1,6 @@
 /**
  * The stored states that listings of a client need, whichever of its objects of an index they were begun with: the states that loops show, and
- * those that cursors name. A loop ends; of a cursor nobody knows whether it will be used.
+ * those that cursors name. A loop ends; a cursor may be used at any time.
  */
 
 import type { Clock } from "../../state/commit/clock.js";

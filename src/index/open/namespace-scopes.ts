@@ -32,7 +32,7 @@ export interface ScopeResources {
   readonly cache: IndexCache;
   readonly clock: Clock;
   readonly maxStalenessMs: number;
-  /** Whether storage is kept from seeing which namespaces are looked for. */
+  /** Whether storage is kept from seeing which namespaces are read. */
   readonly oblivious: boolean;
 }
 

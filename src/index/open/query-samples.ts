@@ -12,7 +12,7 @@ import type { JobRunner } from "./job-runner.js";
 
 /** Vectors that wait at a time, of all indexes. */
 const waitingMax = 300;
-/** A pause is so many times as long as the comparison before it took. */
+/** A pause is this many times as long as the comparison before it took. */
 const pauseTimes = 99;
 /** The shortest pause, in milliseconds: calls that came together are done by then. */
 const pauseMsMin = 100;

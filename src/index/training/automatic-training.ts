@@ -14,7 +14,7 @@ import { train } from "./train.js";
  * it is so by more than ten times.
  */
 export const itemsMin = 10_000;
-/** An index is trained again when it is so many times as large: over its life, trainings then write each row about twice. */
+/** An index is trained again when it is this many times as large: over its life, trainings then write each row about twice. */
 export const growth = 2;
 
 export function automaticTraining(index: OpenIndex): Job {

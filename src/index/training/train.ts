@@ -151,7 +151,7 @@ async function regroupLarge(index: OpenIndex, signal: AbortSignal | undefined): 
 
 // Tells other parts of the process which indexes are trained, on the diagnostics channel `sealdex:training`: a message
 // `{ indexName, state, ms }` when a training starts, with the state `started`, and when it ends, with `done` or `failed`. `ms` is how
-// long it took. The channel costs nothing while nobody subscribes.
+// long it took. The channel costs nothing without subscribers.
 
 const trainings = channel("sealdex:training");
 

@@ -1,4 +1,4 @@
-/** An index as of one manifest: its open segments, and which of their rows newer segments shadow. */
+/** An index at one manifest: its open segments, and which of their rows newer segments shadow. */
 
 import { forEachYielding } from "../../async/event-loop.js";
 import { listCount, type Model } from "../../engine/model.js";
@@ -25,9 +25,9 @@ export interface RowRef {
   readonly row: number;
 }
 
-/** A live row of an item that was looked for. */
+/** A live row of an item that was searched. */
 export interface FoundId extends RowRef {
-  /** Of its id among those that were looked for. */
+  /** Of its id among those that were searched. */
   readonly position: number;
   /** In the namespace of its segment. */
   readonly fingerprint: Uint8Array;

@@ -1,4 +1,4 @@
-/** How calls read an index: as of now, on a snapshot that stays the same until they end. */
+/** How calls read an index: in its newest state, on a snapshot that stays the same until they end. */
 
 import { type Manifest, namedObjects } from "../../state/commit/manifest.js";
 import type { ManifestLog } from "../../state/commit/manifest-log.js";
@@ -35,7 +35,7 @@ export class Snapshots {
     return this.#open.select(manifest);
   }
 
-  /** The index as of now: every change acknowledged before this call is in it. */
+  /** The newest index: every change acknowledged before this call is in it. */
   async newest(maxStalenessMs = 0): Promise<Snapshot> {
     // Usually nothing was written in the meantime: the manifest known here is opened while storage is asked for a newer one.
     const { known } = this.#log;

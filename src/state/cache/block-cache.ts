@@ -72,7 +72,7 @@ export class BlockCache implements CacheAccount {
     };
   }
 
-  /** Whether so many bytes more fit without evicting anything. */
+  /** Whether this many bytes more fit without evicting anything. */
   hasRoom(bytes: number): boolean {
     const shared = this.#shared;
     return this.#bytes + bytes <= this.bytesMax && shared.bytes + bytes <= shared.bytesMax;
@@ -114,7 +114,7 @@ export class BlockCache implements CacheAccount {
     if (this.#groups.size === 0) this.#shared.caches.delete(this);
   }
 
-  /** Evicts everything, and clears values in the heap: nothing may be pinned, and nobody uses a value any more. */
+  /** Evicts everything, and clears values in the heap: nothing may be pinned, and no call uses a value any more. */
   async close(): Promise<void> {
     await this.clear();
     // Reads in progress do not enter the cache.

@@ -162,7 +162,7 @@ export class CacheGroup {
     return entry?.value;
   }
 
-  /** Caches a value, not pinned, in place of the one that was here. */
+  /** Caches a value, not pinned, instead of the one that was here. */
   put<T extends CachedValue>(key: CacheKey<T>, value: T): void {
     this.#remove(key);
     this.#add(key, value, 0);

@@ -2,7 +2,7 @@
  * The sequence of an index's manifests, and how the next one is created: creating it is the commit.
  *
  * Words: the *known* manifest is the newest that this process has seen, the *newest* is asked of storage, and the *latest* is
- * what a change is applied to.
+ * the state to which a change is applied.
  */
 
 import { randomBytes } from "node:crypto";

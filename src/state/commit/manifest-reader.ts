@@ -1,7 +1,7 @@
 /**
  * Which manifest of an index is the newest.
  *
- * Manifests are deleted in ascending order, so as long as one exists, none after it is gone. What is found, or found
+ * Manifests are deleted in ascending order, so as long as one exists, none after it is gone. A manifest that is found, or found
  * absent, after a remembered manifest counts only if that manifest is seen in storage afterwards: otherwise a deleted
  * manifest would pass for one not yet written. The check is skipped while the memory is fresh, since manifests stay for
  * `historyMs`.

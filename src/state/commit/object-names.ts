@@ -133,7 +133,7 @@ export function namespaceName(indexId: Uint8Array, handle: Uint8Array, erasures:
   return namespacePrefix(indexId, handle) + countDown(erasures);
 }
 
-/** In place of an index id: the index of the previous generation was deleted. */
+/** Instead of an index id: the index of the previous generation was deleted. */
 export const deletedIndexId = new Uint8Array(16);
 
 /** The parts of an anchor's name. */

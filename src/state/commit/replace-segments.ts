@@ -14,7 +14,7 @@ export interface Replacement {
    * Segments of one manifest, all or none of each sequence: either its oldest, or some whose tombstones `stored` keeps.
    */
   readonly old: readonly SegmentRef[];
-  /** Their live rows as of that manifest. */
+  /** Their live rows at that manifest. */
   readonly stored: readonly StoredSegment[];
 }
 

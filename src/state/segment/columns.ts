@@ -19,7 +19,7 @@ export type ColumnValue = Scalar | readonly [string];
 /** Rows that one column block covers: bounds the memory of writing and of reading one. */
 export const rowsPerColumnGroup = 16_384;
 
-/** Texts of more UTF-16 units are held by their first ones, so many. */
+/** Texts of more UTF-16 units are held by as many of their first ones. */
 export const textMax = 96;
 
 /** Sets that every column has, before the ones of its values. */
@@ -80,7 +80,7 @@ export function encodeColumn(
   return bytes;
 }
 
-/** Whether a set of so many rows is shorter as a list than as bits. */
+/** Whether a set of this many rows is shorter as a list than as bits. */
 function isList(count: number, rows: number): boolean {
   return 2 * count <= Math.ceil(rows / 8);
 }

@@ -7,7 +7,7 @@ import type { Work } from "../../engine/work.js";
 import { SealdexError } from "../../errors.js";
 
 export const entryWords = 5;
-/** In place of a row: the item is deleted. */
+/** Instead of a row: the item is deleted. */
 export const tombstone = 0xffffffff;
 
 /** Fingerprints that are copied, or entries that are written, between two turns of the event loop. */

@@ -12,7 +12,7 @@ import { checkEntries, entryWords, corruptIdTable } from "./id-table.js";
 /** Entries of an id table that are checked between two looks at the clock. */
 const checkedTogether = 16_384;
 
-/** The fingerprints and the codes of the n rows of a code block, as views. Throws `corrupt` unless there are codes of so many. */
+/** The fingerprints and the codes of the n rows of a code block, as views. Throws `corrupt` unless there are codes of as many. */
 export function splitCodes(
   codec: Codec,
   plaintext: Uint8Array,
@@ -30,7 +30,7 @@ export class OpenCodes implements CachedValue {
   /** Kernel memory offset of the rows' fingerprints, layout (n, 4) words. */
   readonly fingerprints: number;
 
-  /** Clears the plaintext of so many rows, of which it has a copy. Throws as `splitCodes`. */
+  /** Clears the plaintext, of which it has a copy. Throws as `splitCodes`. */
   constructor(codec: Codec, plaintext: Uint8Array, rows: number) {
     const { fingerprints, codes } = splitCodes(codec, plaintext, rows);
     const before = allocatedBytes();
@@ -59,7 +59,7 @@ export class OpenIdTable implements CachedValue {
   readonly entries: number;
 
   /**
-   * The table of a segment with so many rows and tombstones. `plaintexts`: of its blocks, in their order. Clears them. Throws `corrupt` unless it
+   * The table of a segment with these numbers of rows and tombstones. `plaintexts`: of its blocks, in their order. Clears them. Throws `corrupt` unless it
    * has each row once.
    */
   static async open(
@@ -115,7 +115,7 @@ export class IdPage implements CachedValue {
   readonly plaintext: Uint8Array;
   readonly entries: Uint32Array;
 
-  /** Of a segment with so many rows. Clears `plaintext`, of which it has a copy. Throws `corrupt` unless it is one. */
+  /** Of a segment with this many rows. Clears `plaintext`, of which it has a copy. Throws `corrupt` unless it is one. */
   constructor(plaintext: Uint8Array, firstWord: number, rows: number) {
     const count = plaintext.length / (4 * entryWords);
     if (count < 1 || !Number.isInteger(count)) throw corruptIdTable(`entries of ${4 * entryWords} bytes`);

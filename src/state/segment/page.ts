@@ -16,12 +16,12 @@ export interface PageEntries {
   readonly isOne?: (page: Uint8Array, start: number, end: number) => boolean;
 }
 
-/** In place of a length that takes `width` bytes: there is no entry. */
+/** Instead of a length that takes `width` bytes: there is no entry. */
 function absent(width: number): number {
   return 2 ** (8 * width) - 1;
 }
 
-/** Bytes of each length in a page whose longest entry has so many bytes. */
+/** Bytes of each length in a page whose longest entry has this many bytes. */
 function widthFor(longest: number): number {
   return [1, 2].find((width) => longest < absent(width)) ?? 4;
 }

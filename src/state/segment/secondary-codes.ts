@@ -23,7 +23,7 @@ export function spilledBytes(n: number, nLists: number, dimension: number): numb
   return nLists * (4 + groupBytes(Math.ceil(n / nLists), dimension));
 }
 
-/** The second lists of n rows, of so many lists, from the plaintexts of their blocks. */
+/** The second lists of n rows, below the number of lists, from the plaintexts of their blocks. */
 export function decodeSecondLists(plaintexts: readonly Uint8Array[], n: number, nLists: number): Uint16Array {
   const seconds = new Uint16Array(n);
   const bytes = new Uint8Array(seconds.buffer);

@@ -46,7 +46,7 @@ export function* sortedIdsOf(rows: Rows, fingerprints: Uint32Array): Work<Sorted
   return { ids, entry: (i) => stored.subarray(i === 0 ? 0 : ends[i - 1], ends[i]) };
 }
 
-/** A page of them. Throws `corrupt` unless they ascend, from the id that the page begins with: who lists ids goes on after the last one. */
+/** A page of them. Throws `corrupt` unless they ascend, from the id that the page begins with: a listing continues after the last one. */
 export function openSortedIds({ rows, firstId, endId }: SortedIdBlock, plaintext: Uint8Array): Page {
   const page = new Page(plaintext, rows, {
     name: "sorted ids",

@@ -19,7 +19,7 @@ export class TermPage implements CachedValue {
   readonly #entries: Uint16Array;
   readonly #starts: Uint32Array;
 
-  /** Keeps `page`. Throws `corrupt` unless it is the page that begins with `firstTerm`, of a segment with so many rows and bytes of postings. */
+  /** Keeps `page`. Throws `corrupt` unless it is the page that begins with `firstTerm`, of a segment with these numbers of rows and bytes of postings. */
   constructor(page: Uint8Array, { firstTerm, rows, streamBytes }: PageOf) {
     this.#plaintext = new Uint8Array(page.buffer, page.byteOffset, page.length);
     const { walk, count, end } = walkPage(this.#plaintext);
