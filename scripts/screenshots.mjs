@@ -195,7 +195,7 @@ async function shootAll(options, suffix) {
   await page.getByRole("link", { name: "Map" }).click();
   await page.getByRole("button", { name: "Draw" }).click();
   await page.locator("svg circle").first().waitFor();
-  await page.getByLabel("Colour by").selectOption("topic");
+  await page.getByLabel("Color by").selectOption("topic");
   await shoot(page, `data-map${suffix}`);
   await page.getByRole("link", { name: "Recall" }).click();
   await page.getByRole("button", { name: "Measure" }).click();

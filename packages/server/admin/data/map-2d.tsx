@@ -20,8 +20,8 @@ const sizeByDefault = 500;
 const width = 800;
 const height = 500;
 const margin = 12;
-/** As many values have a colour of their own; the others share the last. */
-const coloursMax = 6;
+/** As many values have a color of their own; the others share the last. */
+const colorsMax = 6;
 
 export function Map2d({ opened }: { readonly opened: Opened }) {
   const points = useSignal<readonly Point[] | undefined>(undefined);
@@ -55,7 +55,7 @@ export function Map2d({ opened }: { readonly opened: Opened }) {
         <button type="submit" class="primary" disabled={isBusy.value}>
           {isBusy.value ? "Drawing…" : "Draw"}
         </button>
-        <label for="map-field">Colour by</label>
+        <label for="map-field">Color by</label>
         <select
           id="map-field"
           value={field.value}
@@ -85,7 +85,7 @@ export function Map2d({ opened }: { readonly opened: Opened }) {
               cx={x}
               cy={y}
               r={item === selected.value ? 8 : 4}
-              class={`${colourOf(item, field.value, values)}${item === selected.value ? " selected" : ""}`}
+              class={`${colorOf(item, field.value, values)}${item === selected.value ? " selected" : ""}`}
               onClick={() => {
                 selected.value = item;
               }}
@@ -174,7 +174,7 @@ function scaleOf(values: readonly number[], extent: number): (value: number) => 
   return (value) => (range === 0 ? extent / 2 : margin + ((value - low) / range) * (extent - 2 * margin));
 }
 
-/** The most frequent values of a field, as text; of more than there are colours, "others" takes the last. */
+/** The most frequent values of a field, as text; of more than there are colors, "others" takes the last. */
 function commonValues(points: readonly Point[], field: string): string[] {
   if (field === "") return [];
   const counts = new Map<string, number>();
@@ -183,10 +183,10 @@ function commonValues(points: readonly Point[], field: string): string[] {
     counts.set(value, (counts.get(value) ?? 0) + 1);
   }
   const values = [...counts].sort(([, a], [, b]) => b - a).map(([value]) => value);
-  return values.length <= coloursMax ? values : [...values.slice(0, coloursMax - 1), "others"];
+  return values.length <= colorsMax ? values : [...values.slice(0, colorsMax - 1), "others"];
 }
 
-function colourOf(item: Sampled, field: string, values: readonly string[]): string {
+function colorOf(item: Sampled, field: string, values: readonly string[]): string {
   const found = field === "" ? 0 : values.indexOf(textOf(item, field));
   return `series-${found < 0 ? values.length : found + 1}`;
 }

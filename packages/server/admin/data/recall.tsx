@@ -1,4 +1,4 @@
-/** How many of the true nearest neighbours queries find, by how many lists they probe. */
+/** How many of the true nearest neighbors queries find, by how many lists they probe. */
 
 import { useSignal } from "@preact/signals";
 import { Failure } from "../failure.js";
@@ -32,7 +32,7 @@ export function Recall({ opened }: { readonly opened: Opened }) {
   return (
     <section class="card">
       <p>
-        Asks for the {topK} nearest neighbours of {queries} random items, with different numbers of lists, and
+        Asks for the {topK} nearest neighbors of {queries} random items, with different numbers of lists, and
         compares the answers with those from all {formatInteger(nLists)} lists.
         {!trained && " The index is not trained: every query looks at all items, so that recall is 100 %."}
         {trained &&
@@ -103,7 +103,7 @@ async function measure(opened: Opened): Promise<Row[]> {
   return rows;
 }
 
-/** The share of the true neighbours that were found. */
+/** The share of the true neighbors that were found. */
 function recallOf(found: readonly (readonly string[])[], exact: readonly (readonly string[])[]): number {
   const wanted = exact.reduce((sum, ids) => sum + ids.length, 0);
   const hits = exact.reduce((sum, ids, i) => sum + ids.filter((id) => found[i].includes(id)).length, 0);

@@ -1,4 +1,4 @@
-/** The nearest neighbours of an item. */
+/** The nearest neighbors of an item. */
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
