@@ -115,31 +115,50 @@ export class TimeSlice {
   }
 }
 
-/** Strings sorted in one piece, in a few milliseconds. */
+/** Values sorted, or merged, in one piece, which takes a few milliseconds. */
 const sortedTogether = 4096;
 
-/** Sorts strings, yielding to the event loop between pieces. */
-export async function sortYielding(strings: readonly string[]): Promise<string[]> {
-  let runs: string[][] = [];
-  for (let start = 0; start < strings.length; start += sortedTogether) {
-    if (start > 0) await yieldIfDue();
-    runs.push(strings.slice(start, start + sortedTogether).sort());
+/** Sorts values, and yields after each piece. `compare`: as that of `Array.sort`. */
+export function* sortedInPieces<T>(
+  values: readonly T[],
+  compare: (a: T, b: T) => number,
+): Generator<void, T[], void> {
+  let runs: T[][] = [];
+  for (let start = 0; start < values.length; start += sortedTogether) {
+    runs.push(values.slice(start, start + sortedTogether).sort(compare));
+    yield;
   }
   while (runs.length > 1) {
-    const longer: string[][] = [];
-    for (let i = 0; i < runs.length; i += 2) longer.push(await merged(runs[i], runs[i + 1] ?? []));
+    const longer: T[][] = [];
+    for (let i = 0; i < runs.length; i += 2) {
+      longer.push(i + 1 < runs.length ? yield* merge(runs[i], runs[i + 1], compare) : runs[i]);
+    }
     runs = longer;
   }
   return runs[0] ?? [];
 }
 
-async function merged(a: readonly string[], b: readonly string[]): Promise<string[]> {
-  const both: string[] = [];
-  let [i, j] = [0, 0];
-  await forEachYielding(a.length + b.length, () => {
-    both.push(j === b.length || (i < a.length && a[i] <= b[j]) ? a[i++] : b[j++]);
-  });
-  return both;
+function* merge<T>(
+  a: readonly T[],
+  b: readonly T[],
+  compare: (a: T, b: T) => number,
+): Generator<void, T[], void> {
+  const merged: T[] = [];
+  for (let i = 0, j = 0; i < a.length || j < b.length;) {
+    merged.push(j === b.length || (i < a.length && compare(a[i], b[j]) < 0) ? a[i++] : b[j++]);
+    if (merged.length % sortedTogether === 0) yield;
+  }
+  return merged;
+}
+
+/** Sorts strings by UTF-16 units, yielding to the event loop between pieces. */
+export async function sortYielding(strings: readonly string[]): Promise<string[]> {
+  const sorting = sortedInPieces(strings, (a, b) => (a < b ? -1 : a > b ? 1 : 0));
+  for (;;) {
+    const { done, value } = sorting.next();
+    if (done) return value;
+    await yieldIfDue();
+  }
 }
 
 /** Copied in a few milliseconds, even into memory that is touched for the first time. */

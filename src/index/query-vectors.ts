@@ -133,14 +133,15 @@ function searchEach(
 
 /** The same options with the limits that earlier queries needed for their recall. Later ones may learn from these vectors. */
 export function withLearned(
-  { samples, searcher, snapshots }: OpenIndex,
+  index: OpenIndex,
   { model }: Snapshot,
   vectors: readonly Float32Array[],
   options: CheckedQuery,
 ): CheckedQuery {
+  const { samples, searcher } = index;
   const { effort, topK } = options;
   if (samples === undefined || model === undefined || !isAutomatic(effort)) return options;
-  for (const vector of vectors) samples.take({ searcher, snapshots }, model, vector);
+  for (const vector of vectors) samples.take(index, model, vector);
   const recall = searcher.learned.limitsOf(model, effort.recall, topK);
   return recall === effort.recall ? options : { ...options, effort: { lists: undefined, recall } };
 }

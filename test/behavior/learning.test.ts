@@ -14,6 +14,7 @@ import { createMemoryStore } from "../../src/storage/memory.js";
 import type { VectorIndex } from "../../src/api/vector-index.js";
 import { gaussian } from "../engine/data.js";
 import { StandingClock } from "../protocol/standing-clock.js";
+import { heldBytes } from "../random/held-bytes.js";
 
 const d = 24;
 const random = seededRandom(11);
@@ -276,6 +277,21 @@ describe("queries that wait to be compared", () => {
       expect(clock.timersWithin(692)).toBe(0);
       expect(clock.timersWithin(693)).toBe(1);
     }
+    // In use until here: queries that wait do not hold it.
+    expect(slow.searcher.learned).toBeInstanceOf(LearnedRecall);
+  });
+
+  test("keep no index in memory that its caller has dropped", async () => {
+    const clock = new StandingClock();
+    const samples = new QuerySamples(clock, new JobRunner(clock));
+    const dropped = (() => {
+      const own = target();
+      samples.take(own, model, new Float32Array(2));
+      return new WeakRef(own.searcher);
+    })();
+    await heldBytes();
+    expect(dropped.deref()).toBeUndefined();
+    samples.close();
   });
 
   test("are at most 300 of a client", () => {

@@ -18,7 +18,9 @@ const pauseTimes = 99;
 const pauseMsMin = 100;
 
 interface Sample {
-  readonly target: SearchTarget;
+  // A sample that waits keeps no index in memory that its caller has dropped.
+  readonly searcher: WeakRef<SearchTarget["searcher"]>;
+  readonly snapshots: WeakRef<SearchTarget["snapshots"]>;
   readonly vector: Float32Array;
 }
 
@@ -35,9 +37,13 @@ export class QuerySamples {
   }
 
   /** Takes a copy of the vector of a query, if the index learns from more of them. */
-  take(target: SearchTarget, model: Model, vector: Float32Array): void {
-    if (this.#waiting.length >= waitingMax || !target.searcher.learned.isWanted(model)) return;
-    this.#waiting.push({ target, vector: vector.slice() });
+  take({ searcher, snapshots }: SearchTarget, model: Model, vector: Float32Array): void {
+    if (this.#waiting.length >= waitingMax || !searcher.learned.isWanted(model)) return;
+    this.#waiting.push({
+      searcher: new WeakRef(searcher),
+      snapshots: new WeakRef(snapshots),
+      vector: vector.slice(),
+    });
     this.#schedule();
   }
 
@@ -68,10 +74,11 @@ export class QuerySamples {
   }
 }
 
-async function compare({ target, vector }: Sample, signal: AbortSignal): Promise<void> {
-  const { searcher, snapshots } = target;
-  const snapshot = snapshots.opened();
-  if (snapshot?.model?.dimension !== vector.length) return;
+async function compare(sample: Sample, signal: AbortSignal): Promise<void> {
+  const { vector } = sample;
+  const searcher = sample.searcher.deref();
+  const snapshot = sample.snapshots.deref()?.opened();
+  if (searcher === undefined || snapshot?.model?.dimension !== vector.length) return;
   snapshot.uses++;
   try {
     const result = await compareRecall(searcher, snapshot, vector, { memoryOnly: true, signal });

@@ -4,7 +4,7 @@ import type { Work } from "../../../engine/work.js";
 import type { Analyzer } from "../../../text/analyzer.js";
 import { documentTerms, type FieldText, type TermSink } from "../../../text/document-terms.js";
 import type { Row, Rows } from "../row.js";
-import { sortedInPieces } from "../sorted-ids.js";
+import { sortedInPieces } from "../../../async/event-loop.js";
 
 /** The texts of rows, and the analyzer that makes terms of them. */
 export interface RowTexts {
