@@ -2,12 +2,11 @@
 
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { newFolder } from "./folder.js";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const readme = readFileSync(join(root, "README.md"), "utf8");
@@ -15,7 +14,7 @@ const blocks = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map(([, code]) => c
 
 /** Runs a program that imports `sealdex`, one or several times, in a folder of its own; what it prints. */
 async function run(program: string, times = 1): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "sealdex-readme-"));
+  const folder = await newFolder();
   // Run from the project, where its own name resolves, with its files elsewhere.
   const moved = program.replaceAll(/"(?:\.\/)?(data|notes\.key|pages\.jsonl)"/g, (_, name: string) =>
     JSON.stringify(join(folder, name)),
@@ -25,7 +24,6 @@ async function run(program: string, times = 1): Promise<string> {
     const args = ["--input-type=module", "-e", moved];
     printed += (await promisify(execFile)(process.execPath, args, { cwd: root })).stdout;
   }
-  await rm(folder, { recursive: true });
   return printed;
 }
 
