@@ -5,6 +5,7 @@ import type { IndexConfig } from "../../src/engine/config.js";
 import type { Model } from "../../src/engine/model.js";
 import { trainModel } from "../../src/engine/training/train.js";
 import { trainQuantizer } from "../../src/engine/training/train-quantizer.js";
+import { SealdexError } from "../../src/errors.js";
 import { decodeModel, encodeModel } from "../../src/state/segment/stored-model.js";
 import { clustered, sampleOf } from "../engine/data.js";
 import { finish } from "../engine/finish.js";
@@ -63,6 +64,36 @@ test("trained centroids take little more than a byte per number", () => {
   const { curves, spreads, probeLimits } = trained;
   const others = 4 * (7 + probeLimits.length + curves.depths.length + curves.values.length + spreads.length);
   expect(finish(encodeModel(trained)).length).toBe(others + lists * (1 + 4 + d));
+});
+
+test("a precision that there is not, and counts beyond the bytes, are corrupt", () => {
+  const bytes = Buffer.from(finish(encodeModel(trained)));
+  const { curves, spreads, probeLimits } = trained;
+  const at = 4 * (7 + probeLimits.length + curves.depths.length + curves.values.length + spreads.length);
+  const changed = Buffer.from(bytes);
+  changed[at] = 3;
+  expect(() => decodeModel(changed, flatConfig)).toThrow("a precision that there is not");
+  // Dimension, lists, limits, depths, values.
+  for (let word = 1; word < 6; word++) {
+    const large = Buffer.from(bytes);
+    large.writeUInt32LE(0xffffffff, 4 * word);
+    expect(() => decodeModel(large, flatConfig)).toThrow(SealdexError);
+  }
+});
+
+test("recall curves whose values are not those of their depths are corrupt", () => {
+  const bytes = Buffer.from(finish(encodeModel(trained)));
+  const { depths, values } = trained.curves;
+  for (const [limited, measured] of [
+    [depths.length - 1, values.length],
+    [depths.length, values.length - 1],
+    [0, 0],
+  ]) {
+    const changed = Buffer.from(bytes);
+    changed.writeUInt32LE(limited, 4 * 4);
+    changed.writeUInt32LE(measured, 4 * 5);
+    expect(() => decodeModel(changed, flatConfig)).toThrow("recall curves");
+  }
 });
 
 describe("a model is corrupt whose", () => {
