@@ -1,7 +1,7 @@
 /** Issues an API key, and shows it once. */
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { ApiKey, Scope } from "./answers.js";
 import { Failure } from "./failure.js";
 import { ask } from "./session.js";
@@ -25,12 +25,13 @@ const dayMs = 24 * 60 * 60 * 1000;
 export function IssueKey({ like, onIssued }: IssueKeyProps) {
   const { isBusy, failure, run } = useTask();
   const issued = useSignal<NewKey | undefined>(undefined);
+  const kept = useMemo(() => keptExpiry(like), [like]);
 
   function submit(event: SubmitEvent): void {
     event.preventDefault();
     const form = event.currentTarget as HTMLFormElement;
     void run(async () => {
-      issued.value = await ask<NewKey>("POST", "/v1/keys", bodyOf(new FormData(form)));
+      issued.value = await ask<NewKey>("POST", "/v1/keys", bodyOf(new FormData(form), kept));
       form.reset();
       onIssued();
     });
@@ -72,8 +73,20 @@ export function IssueKey({ like, onIssued }: IssueKeyProps) {
           <textarea id="key-indexes" name="indexes" rows={3} defaultValue={like?.indexes?.join("\n")} />
         </p>
         <p class="field">
-          <label for="key-days">Expires after so many days (empty: never)</label>
-          <input id="key-days" name="days" type="number" min="1" max="3650" step="1" />
+          <label for="key-days">Expires after (days)</label>
+          <input
+            id="key-days"
+            name="days"
+            type="number"
+            min="1"
+            max="3650"
+            step="1"
+            aria-describedby="key-days-hint"
+            defaultValue={kept?.days}
+          />
+          <span id="key-days-hint" class="hint">
+            Leave empty for a key that never expires.
+          </span>
         </p>
         <button type="submit" class="primary" disabled={isBusy.value}>
           Issue
@@ -130,16 +143,30 @@ function ShownOnce({ issued, onDone }: ShownOnceProps) {
   );
 }
 
-function bodyOf(form: FormData) {
+interface KeptExpiry {
+  /** Text of the form: rounded up; 0, which the form refuses, for an expired key. */
+  readonly days: string;
+  readonly at: number;
+}
+
+function keptExpiry(like: ApiKey | undefined): KeptExpiry | undefined {
+  if (like?.expiresAt === undefined) return undefined;
+  const days = Math.max(0, Math.ceil((like.expiresAt - Date.now()) / dayMs));
+  return { days: `${days}`, at: like.expiresAt };
+}
+
+function bodyOf(form: FormData, kept: KeptExpiry | undefined) {
   const indexes = String(form.get("indexes"))
     .split("\n")
     .map((name) => name.trim())
     .filter((name) => name !== "");
-  const days = Number(form.get("days"));
+  const days = String(form.get("days"));
+  // With unchanged days, a duplicate must not outlive its original, not even by a rounding.
+  const expiresAt = days === kept?.days ? kept.at : Date.now() + Number(days) * dayMs;
   return {
     name: String(form.get("name")).trim(),
     scopes: form.getAll("scope"),
     ...(indexes.length > 0 && { indexes }),
-    ...(days > 0 && { expires_at: Date.now() + days * dayMs }),
+    ...(days !== "" && { expires_at: expiresAt }),
   };
 }

@@ -24,7 +24,7 @@ export function Keys() {
   const like = useSignal<ApiKey | undefined>(undefined);
   const form = useRef<HTMLDivElement>(null);
 
-  function restrict(key: ApiKey): void {
+  function duplicate(key: ApiKey): void {
     like.value = key;
     form.current?.querySelector("input")?.focus();
   }
@@ -38,8 +38,8 @@ export function Keys() {
     key.expiresAt === undefined ? "never" : formatTime(key.expiresAt),
     key.lastUsedAt === undefined ? "never" : formatTime(key.lastUsedAt),
     <span class="actions">
-      <button type="button" aria-label={`Issue one like ${key.name}`} onClick={() => restrict(key)}>
-        Issue one like it
+      <button type="button" aria-label={`Duplicate ${key.name}`} onClick={() => duplicate(key)}>
+        Duplicate
       </button>
       <button
         type="button"
@@ -64,8 +64,8 @@ export function Keys() {
       />
       <Pager starts={starts} next={next} />
       <p class="hint">
-        A key cannot be changed. To restrict one, issue one like it with less, hand that out, and revoke the
-        first. The last use is up to ten minutes old if the key was used in another process.
+        Keys cannot be edited. To change one, duplicate it, adjust, and revoke the old key. The last use is up
+        to ten minutes old if the key was used in another process.
       </p>
       <div ref={form}>
         <IssueKey key={like.value?.id} like={like.value} onIssued={() => void reload()} />

@@ -119,6 +119,37 @@ test("an API key is issued, shown once, restricted, and revoked after a question
   await page.close();
 });
 
+test("a duplicate of an API key keeps its scopes and indexes, and expires with it", async () => {
+  const root = { "X-API-Key": service.rootKey };
+  const expires_at = Date.now() + 20.4 * 24 * 60 * 60 * 1000;
+  const original = {
+    name: "original",
+    scopes: ["write"],
+    indexes: [indexName],
+    expires_at: Math.round(expires_at),
+  };
+  await service.post("/v1/keys", original, root);
+  const page = await signIn(browser, service);
+  await visit(page, "API keys");
+  await page.getByRole("button", { name: "Duplicate original" }).click();
+  const days = page.getByLabel("Expires after");
+  expect(await days.inputValue()).toBe("21");
+  const issue = async (name: string) => {
+    await page.getByLabel("Name").fill(name);
+    await page.getByRole("button", { name: "Issue", exact: true }).click();
+    await page.getByRole("row").filter({ hasText: name }).waitFor();
+    const { body } = await service.get("/v1/keys", root);
+    return (body as { keys: { name: string; expires_at?: number }[] }).keys.find((key) => key.name === name);
+  };
+  expect(await issue("unchanged")).toMatchObject({ ...original, name: "unchanged" });
+  await days.fill("2");
+  const { expires_at: sooner = Infinity } = (await issue("sooner")) ?? {};
+  expect(sooner).toBeLessThan(Date.now() + 3 * 24 * 60 * 60 * 1000);
+  await days.fill("");
+  expect(await issue("lasting")).not.toHaveProperty("expires_at");
+  await page.close();
+});
+
 test("two clicks issue one API key", async () => {
   const page = await signIn(browser, service);
   await visit(page, "API keys");
