@@ -35,6 +35,11 @@ export const variables: readonly Variable[] = [
     "none",
     "Addresses or networks of the proxies whose `X-Forwarded-For` names the client, separated by commas.",
   ),
+  variable(
+    "SEALDEX_CORS_ORIGINS",
+    "none",
+    "Origins of web pages that may call the service, such as `https://app.example.com`, separated by commas.",
+  ),
   variable("SEALDEX_INDEX_LOCATION", "none, required", "Location of vectors."),
   variable("SEALDEX_CONFIG_LOCATION", "the index location", "Location of names, sealed keys and manifests."),
   variable(
