@@ -86,7 +86,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   limitConnections(app, limits.connectionsMax);
   limitAddresses(app, limits, siblings);
   if (corsOrigins.length > 0) await allowOrigins(app, corsOrigins);
-  await addDocumentation(app, version);
+  await addDocumentation(app, version, dashboard !== undefined);
 
   const client = indexKey === undefined ? options.client : useServiceKey(app, options.client, indexKey);
   const keys = acceptedKeys(options.apiKeys, options.issuing);

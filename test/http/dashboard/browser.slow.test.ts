@@ -61,7 +61,7 @@ test("a key that is not accepted is refused, and a reload signs out", async () =
   await page.goto(`${service.baseUrl}/admin/`);
   await page.getByLabel("Admin API key").fill("sealdex_wrong");
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("alert").getByText("the API key is not accepted").waitFor();
+  await page.getByRole("alert").getByText("API key not accepted").waitFor();
   await page.getByLabel("Admin API key").fill(service.rootKey);
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Overview" }).waitFor();
