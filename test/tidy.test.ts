@@ -57,7 +57,7 @@ const serverTable: Record<string, string> = {
     "access/ audit/ http/ indexes/ metrics/ processes/ schemas/ fastify node:crypto node:http sealdex/core sealdex/wire",
   "app.ts": "access/ audit/ http/ indexes/ metrics/ processes/ routes/ fastify sealdex/core",
   "commands/":
-    "access/ audit/ http/ metrics/ processes/ settings/ app.ts commander node:cluster node:events node:http node:https node:stream node:stream/promises sealdex/core sealdex/wire",
+    "access/ audit/ http/ metrics/ processes/ settings/ app.ts cli-progress commander node:cluster node:events node:fs/promises node:http node:https node:stream node:stream/promises sealdex/core sealdex/wire",
   "main.ts": "commands/ settings/ commander node:fs sealdex/core",
 };
 
