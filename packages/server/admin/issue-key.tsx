@@ -1,10 +1,11 @@
 /** Issues an API key, and shows it once. */
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { ApiKey, Scope } from "./answers.js";
 import { Failure } from "./failure.js";
 import { ask } from "./session.js";
+import { ShownOnce } from "./shown-once.js";
 import { useTask } from "./task.js";
 
 interface IssueKeyProps {
@@ -69,8 +70,17 @@ export function IssueKey({ like, onIssued }: IssueKeyProps) {
           ))}
         </fieldset>
         <p class="field">
-          <label for="key-indexes">Only these indexes, one per line (empty: all)</label>
-          <textarea id="key-indexes" name="indexes" rows={3} defaultValue={like?.indexes?.join("\n")} />
+          <label for="key-indexes">Only these indexes</label>
+          <textarea
+            id="key-indexes"
+            name="indexes"
+            rows={3}
+            aria-describedby="key-indexes-hint"
+            defaultValue={like?.indexes?.join("\n")}
+          />
+          <span id="key-indexes-hint" class="hint">
+            One name per line. Leave empty for all indexes.
+          </span>
         </p>
         <p class="field">
           <label for="key-days">Expires after (days)</label>
@@ -95,51 +105,15 @@ export function IssueKey({ like, onIssued }: IssueKeyProps) {
       <Failure error={failure.value} />
       {issued.value !== undefined && (
         <ShownOnce
-          issued={issued.value}
+          secret={issued.value.apiKey}
           onDone={() => {
             issued.value = undefined;
           }}
-        />
+        >
+          The key of “{issued.value.name}”. <strong>It cannot be shown again.</strong>
+        </ShownOnce>
       )}
     </section>
-  );
-}
-
-interface ShownOnceProps {
-  readonly issued: NewKey;
-  readonly onDone: () => void;
-}
-
-function ShownOnce({ issued, onDone }: ShownOnceProps) {
-  const copied = useSignal(false);
-  const box = useRef<HTMLDivElement>(null);
-  useEffect(() => box.current?.focus(), [issued]);
-
-  async function copy(): Promise<void> {
-    await navigator.clipboard.writeText(issued.apiKey);
-    copied.value = true;
-  }
-
-  return (
-    <div ref={box} class="once" role="region" aria-label="The new key" tabIndex={-1}>
-      <p>
-        The key of “{issued.name}”. <strong>It cannot be shown again.</strong>
-      </p>
-      <p>
-        <code class="key">{issued.apiKey}</code>
-      </p>
-      <div class="actions">
-        {/* Only pages that came over TLS, or from this machine, may write to the clipboard. */}
-        {isSecureContext && (
-          <button type="button" onClick={() => void copy()}>
-            {copied.value ? "Copied" : "Copy"}
-          </button>
-        )}
-        <button type="button" onClick={onDone}>
-          Hide
-        </button>
-      </div>
-    </div>
   );
 }
 

@@ -3,10 +3,11 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import type { ApiKey } from "./answers.js";
-import { Failure } from "./failure.js";
+import { Failure, isUnsupported } from "./failure.js";
 import { formatTime } from "./format.js";
 import { IssueKey } from "./issue-key.js";
 import { useLoaded } from "./loaded.js";
+import { Modal } from "./modal.js";
 import { Pager } from "./pager.js";
 import { ask } from "./session.js";
 import { Table } from "./table.js";
@@ -54,6 +55,13 @@ export function Keys() {
     </span>,
   ];
 
+  if (isUnsupported(error.value)) {
+    return (
+      <p class="card">
+        This service issues no API keys. Start it with <code>SEALDEX_ROOT_KEY</code> to manage keys here.
+      </p>
+    );
+  }
   return (
     <>
       <Failure error={error.value} />
@@ -103,8 +111,7 @@ function ConfirmRevocation({ apiKey, onClose }: ConfirmRevocationProps) {
     });
 
   return (
-    <dialog ref={showModal} aria-labelledby="revoke-title" onClose={onClose}>
-      <h2 id="revoke-title">Revoke “{apiKey.name}”?</h2>
+    <Modal title={`Revoke “${apiKey.name}”?`} onClose={onClose}>
       <p>
         Requests with this key are refused at once by this process, and by all others after at most 10
         seconds. It cannot be undone.
@@ -121,10 +128,6 @@ function ConfirmRevocation({ apiKey, onClose }: ConfirmRevocationProps) {
           Revoke it
         </button>
       </form>
-    </dialog>
+    </Modal>
   );
-}
-
-function showModal(dialog: HTMLDialogElement | null): void {
-  if (dialog?.open === false) dialog.showModal();
 }
