@@ -52,7 +52,7 @@ test("the commands of the documentation work, one after the other", async () => 
   });
   const described = JSON.parse(outputs["index describe"]) as object;
   expect(described).toMatchObject({
-    name: "articles",
+    indexName: "articles",
     items: 3,
     trained: true,
     embeddingModel: expect.any(String),
@@ -110,6 +110,21 @@ test.each<[string[], RegExp]>([
     stderr: expect.stringMatching(message),
   });
   await expect(command(args)).rejects.toMatchObject({ stderr: expect.stringMatching(/^[^\n]+\n$/) });
+});
+
+test("on a terminal, a bar shows work of more than two seconds, and the result follows it", async () => {
+  const args = "import --create --index slow --key-file slow.key";
+  const env = { PATH: process.env.PATH, SEALDEX_INDEX_LOCATION: "file:./data" };
+  const lines = (from: number) =>
+    Array.from({ length: 1000 }, (_, i) => `{"id":"${from + i}","vector":[${i},1]}\n`).join("");
+  await writeFile(join(folder, "first.jsonl"), lines(0));
+  await writeFile(join(folder, "second.jsonl"), lines(1000));
+  // Each batch is reported when it is stored.
+  const slowly = "(cat first.jsonl; sleep 3; cat second.jsonl)";
+  const shell = `${slowly} | ${process.execPath} ${program} ${args}`;
+  const { stdout } = await run("script", ["-qec", shell, "/dev/null"], { cwd: folder, env });
+  expect(stdout).toMatch(/2000 items.*Imported 2000 items \(2000 lines\)\.\r\n/s);
+  expect(stdout).not.toContain("1000 items");
 });
 
 test("a wrong key opens nothing, and memory: is refused", async () => {

@@ -16,7 +16,7 @@ import {
   useIndex,
   withKeyFile,
 } from "./open-index.js";
-import { ProgressBar } from "./progress-bar.js";
+import { withBar } from "./progress-bar.js";
 
 interface CopyArguments extends KeyArguments {
   readonly to?: string;
@@ -54,7 +54,7 @@ export function addIndexCommand(program: Command, read: ReadSettings): void {
     (name: string, options: KeyArguments) =>
       useIndex(read(), name, options, async (index) => {
         const { memory: _ofThisProcess, ...description } = await index.describe();
-        print(asciiJson(JSON.stringify({ name, items: await index.count(), ...description }, undefined, 2)));
+        print(asciiJson(JSON.stringify({ ...description, items: await index.count() }, undefined, 2)));
       }),
   );
 
@@ -116,15 +116,6 @@ async function copy(
     }),
   );
   print(`Copied ${indexName}${newName === undefined ? "" : ` to ${newName}`}.`);
-}
-
-async function withBar(work: (bar: ProgressBar) => Promise<void>): Promise<void> {
-  const bar = new ProgressBar();
-  try {
-    await work(bar);
-  } finally {
-    bar.end();
-  }
 }
 
 function print(line: string): void {

@@ -4,6 +4,16 @@ import cliProgress from "cli-progress";
 
 const shownAfterMs = 2000;
 
+/** Runs work that reports its progress. The bar is gone when it has ended. */
+export async function withBar<T>(work: (bar: ProgressBar) => Promise<T>): Promise<T> {
+  const bar = new ProgressBar();
+  try {
+    return await work(bar);
+  } finally {
+    bar.end();
+  }
+}
+
 export class ProgressBar {
   readonly #startedAt = performance.now();
   #bar: cliProgress.SingleBar | undefined;

@@ -15,7 +15,7 @@ import { invalid } from "sealdex/wire";
 import type { ReadSettings, Settings } from "../settings/settings.js";
 import { createIndex, type DefinitionArguments, withDefinition } from "./new-index.js";
 import { indexKeyOf, type KeyArguments, useClient, useIndex, withKeyFile } from "./open-index.js";
-import { ProgressBar } from "./progress-bar.js";
+import { withBar } from "./progress-bar.js";
 
 interface ExportArguments extends KeyArguments {
   readonly index: string;
@@ -92,24 +92,23 @@ async function importFrom(
   { fromLine, skipUnchanged = false }: ImportArguments,
 ): Promise<void> {
   let done = Number(fromLine) - 1;
-  const bar = new ProgressBar();
   try {
-    const { items, lines } = await importItems({
-      to: index,
-      lines: process.stdin,
-      fromLine: Number(fromLine),
-      skipUnchanged,
-      onProgress: (progress) => {
-        done = progress.lines;
-        bar.show(progress.items, undefined, "items");
-      },
-    });
+    const { items, lines } = await withBar((bar) =>
+      importItems({
+        to: index,
+        lines: process.stdin,
+        fromLine: Number(fromLine),
+        skipUnchanged,
+        onProgress: (progress) => {
+          done = progress.lines;
+          bar.show(progress.items, undefined, "items");
+        },
+      }),
+    );
     process.stdout.write(`Imported ${items} items (${lines} lines).\n`);
   } catch (error) {
     process.stderr.write(`to resume: --from-line ${done + 1}\n`);
     throw error;
-  } finally {
-    bar.end();
   }
 }
 

@@ -192,7 +192,7 @@ export const queryOptions = {
 
 export const query = post(
   "vectors",
-  "The nearest neighbors of one or more vectors, or of a text, ascending by distance. With `order_by`, ordered items.",
+  "The nearest neighbors of one or more vectors, or of a text, ascending by distance. With order_by, ordered items.",
   Type.Object({
     results: Type.Union([Type.Array(match), Type.Array(Type.Array(match))], {
       description: "Flat for one vector or a text; for a 2D array one list per vector, in request order.",
