@@ -1,7 +1,6 @@
 /** The settings as shown by `serve --help`. The README has the same table. */
 
 import { limitSettings } from "./limit-settings.js";
-import { defaultLimits, type Limits } from "../http/limits.js";
 
 interface Variable {
   readonly name: string;
@@ -108,14 +107,8 @@ export const variables: readonly Variable[] = [
     "`1`",
     "Number of processes on the port, about one per core. They share limits per minute and metrics; other limits apply to each process.",
   ),
-  ...Object.entries(limitSettings).map(([limit, { name, meaning, byDefault }]) =>
-    variable(name, byDefault ?? defaultText(defaultLimits[limit as keyof Limits]), meaning),
-  ),
+  ...Object.values(limitSettings),
 ];
-
-function defaultText(value: number): string {
-  return value === Infinity ? "none" : `\`${value}\``;
-}
 
 export function settingsHelp(): string {
   const paragraphs = variables.map(({ name, byDefault, meaning }) =>
