@@ -4,10 +4,12 @@
 
 import { createClient, generateKey } from "sealdex";
 
+// In memory, the key may end with the process. For an index that lasts: fileKey("./notes.key", { create: true })
+const indexKey = generateKey();
 const client = createClient({ indexLocation: { location: "memory" } });
 const index = await client.createIndex({
   indexName: "manual",
-  indexKey: generateKey(),
+  indexKey,
   metric: "cosine",
   embeddingModel: "default",
   textIndex: true,
