@@ -45,7 +45,7 @@ const installed = JSON.parse(readFileSync(join(project, "node_modules", "sealdex
 for (const script of ["preinstall", "install", "postinstall"]) {
   if (installed.scripts?.[script]) throw new Error(`sealdex has a ${script} script`);
 }
-if (installed.dependencies) throw new Error("sealdex has runtime dependencies");
+if (installed.dependencies) throw new Error("sealdex has dependencies that are not optional");
 
 const use = `
 const store = new EncryptedVectorStore("default", {

@@ -18,9 +18,14 @@ function npm(args, options = {}) {
   return execFileSync("npm", args, { cwd: root, encoding: "utf8", ...options });
 }
 
+const manifests = packages.map(({ folder }) =>
+  JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")),
+);
+if (new Set(manifests.map(({ version }) => version)).size > 1)
+  throw new Error("the packages have different versions: they are released together, under one version");
+
 if (!isDryRun) {
-  for (const { folder } of packages) {
-    const { name, repository } = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
+  for (const { name, repository } of manifests) {
     // The registry compares it with the provenance: better no package is out than one of three.
     if (!repository)
       throw new Error(`${name}: package.json has no repository, without which provenance is refused`);

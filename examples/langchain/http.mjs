@@ -1,6 +1,8 @@
 // The same store on a Sealdex service: { baseUrl, apiKey } instead of locations.
 //
-// Run: node http.mjs        Needs: npm install sealdex @langchain/core, and a service:
+// Run: node http.mjs        Needs: npm install sealdex sealdex-server @langchain/core
+//
+// and the service, which the first of these lines starts:
 //   SEALDEX_API_KEYS=at-least-16-letters SEALDEX_INDEX_LOCATION=file:./data npx sealdex-server serve
 //   SEALDEX_URL=http://127.0.0.1:8000 SEALDEX_API_KEY=at-least-16-letters node http.mjs
 

@@ -2,7 +2,7 @@
 //
 // Run: node hybrid.mjs        Needs: npm install sealdex
 
-import { createClient, generateKey } from "sealdex";
+import { createClient, generateKey } from "sealdex/core";
 
 // In memory, the key may end with the process. For an index that lasts: fileKey("./notes.key", { create: true })
 const indexKey = generateKey();
