@@ -4,12 +4,10 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
+import { createProject, npm, packAll, root } from "./packed.mjs";
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const work = mkdtempSync(join(tmpdir(), "sealdex-package-"));
-const npm = process.platform === "win32" ? "npm.cmd" : "npm";
 
 function run(command, args, cwd) {
   console.log(`> ${command} ${args.join(" ")}`);
@@ -20,26 +18,13 @@ function output(command, args, cwd) {
   return execFileSync(command, args, { cwd, encoding: "utf8" });
 }
 
-function pack(folder) {
-  const [{ filename }] = JSON.parse(output(npm, ["pack", "--json", "--pack-destination", work], folder));
-  return join(work, filename);
-}
-
-const library = pack(root);
-const model = pack(join(root, "packages", "model"));
-const server = pack(join(root, "packages", "server"));
+const tarballs = packAll(work);
+const { sealdex: library, "sealdex-model": model, "sealdex-server": server } = tarballs;
 for (const packed of [library, model, server]) run("npx", ["--no", "publint", "--strict", packed], root);
 for (const packed of [library, model]) run("npx", ["--no", "attw", packed, "--profile", "node16"], root);
 
-const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 const project = join(work, "project");
-mkdirSync(project);
-writeFileSync(join(project, "package.json"), '{ "private": true }\n');
-run(
-  npm,
-  ["install", "--silent", library, model, `@langchain/core@${devDependencies["@langchain/core"]}`],
-  project,
-);
+createProject(project, ["sealdex", "@langchain/core"], tarballs);
 
 const installed = JSON.parse(readFileSync(join(project, "node_modules", "sealdex", "package.json"), "utf8"));
 for (const script of ["preinstall", "install", "postinstall"]) {
