@@ -11,6 +11,8 @@ import { createProject, packAll, root } from "./packed.mjs";
 
 /** A line, or part of one, that each program must print. An example without an entry here is a failure. */
 const expected = {
+  "README.md": ["Keys are rotated every year."],
+  "docs/library.md": ["id: '1'"],
   "docs/langchain.md": ["keys Keys are rotated every year."],
   "filters.mjs": ["a dotted path                        cities, mountains, rivers", "unknown operator"],
   "http.mjs": ["Keys are rotated every year.", "Salmon swim upstream."],
@@ -49,7 +51,11 @@ function namesIn(text, name) {
   return names.trim().split(" ");
 }
 
-const pages = ["docs/langchain.md"].map((name) => ({ name, read: programsOf, path: name }));
+const pages = ["README.md", "docs/langchain.md", "docs/library.md"].map((name) => ({
+  name,
+  read: programsOf,
+  path: name,
+}));
 const examples = readdirSync(join(root, "examples", "langchain"))
   .filter((name) => name.endsWith(".mjs"))
   .map((name) => ({ name, read: (text) => [text], path: join("examples", "langchain", name) }));
