@@ -7,7 +7,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { createProject, packAll, root } from "./packed.mjs";
+import { createProject, packAll } from "./packed.mjs";
+import { root } from "./stage-package.mjs";
 
 /** A line, or part of one, that each program must print. An example without an entry here is a failure. */
 const expected = {

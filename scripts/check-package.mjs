@@ -2,10 +2,20 @@
 // import, by require, from TypeScript, and as a command.
 
 import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createProject, npm, packAll, root } from "./packed.mjs";
+import { dirname, join } from "node:path";
+import { createProject, packAll, placeholder } from "./packed.mjs";
+import { npm, packages, relativeLink, root } from "./stage-package.mjs";
 
 const work = mkdtempSync(join(tmpdir(), "sealdex-package-"));
 
@@ -22,6 +32,8 @@ const tarballs = packAll(work);
 const { sealdex: library, "sealdex-model": model, "sealdex-server": server } = tarballs;
 for (const packed of [library, model, server]) run("npx", ["--no", "publint", "--strict", packed], root);
 for (const packed of [library, model]) run("npx", ["--no", "attw", packed, "--profile", "node16"], root);
+
+for (const name of Object.keys(packages)) checkLinks(name, join(work, "staged", name));
 
 const project = join(work, "project");
 createProject(project, ["sealdex", "@langchain/core"], tarballs);
@@ -68,6 +80,35 @@ if (!/^[0-9a-f]{64}$/.test(key)) throw new Error("sealdex-server generate-key pr
 await serveAndAsk();
 rmSync(work, { recursive: true });
 console.log("The packages install and work.");
+
+/** No link in a package leads nowhere: those to other files of the repository have its address. */
+function checkLinks(name, folder) {
+  const { repository, homepage, bugs, author } = JSON.parse(
+    readFileSync(join(folder, "package.json"), "utf8"),
+  );
+  if (
+    !repository.url.includes(placeholder.repository) ||
+    !homepage ||
+    !bugs.url ||
+    author !== placeholder.author
+  )
+    throw new Error(`${name}: its manifest lacks the addresses of the repository`);
+  const pages = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) =>
+    file.endsWith(".md"),
+  );
+  for (const page of pages) {
+    const text = readFileSync(join(folder, page), "utf8");
+    const targets = [...text.matchAll(relativeLink)].map(([, , target]) => target);
+    const dead = targets.filter((target) => !existsSync(join(folder, dirname(page), target)));
+    if (dead.length > 0) throw new Error(`${name}: ${page} has dead links: ${dead.join(", ")}`);
+    for (const [, path] of text.matchAll(
+      /https:\/\/example\.com\/sealdex\/(?:blob|raw)\/v[^/]+\/([^)#\s]+)/g,
+    )) {
+      if (!existsSync(join(root, path)))
+        throw new Error(`${name}: ${page} links to ${path}, which the repository lacks`);
+    }
+  }
+}
 
 async function serveAndAsk() {
   const port = "18431";

@@ -2,20 +2,21 @@
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
+import { npm, packages, root, stagePackage } from "./stage-package.mjs";
 
-export const root = dirname(dirname(fileURLToPath(import.meta.url)));
-export const npm = process.platform === "win32" ? "npm.cmd" : "npm";
 const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+/** Checks need an address; example.com belongs to nobody. */
+export const placeholder = { repository: "https://example.com/sealdex", author: "Sealdex" };
 
 /** Packs all packages into a folder. Returns the path of each tarball by the name of its package. */
 export function packAll(into) {
-  const folders = { sealdex: ".", "sealdex-model": "packages/model", "sealdex-server": "packages/server" };
   const args = ["pack", "--json", "--pack-destination", into];
   return Object.fromEntries(
-    Object.entries(folders).map(([name, folder]) => {
-      const printed = execFileSync(npm, args, { cwd: join(root, folder), encoding: "utf8" });
+    Object.entries(packages).map(([name, folder]) => {
+      const staged = join(into, "staged", name);
+      stagePackage(folder, staged, placeholder);
+      const printed = execFileSync(npm, args, { cwd: staged, encoding: "utf8" });
       return [name, join(into, JSON.parse(printed)[0].filename)];
     }),
   );
