@@ -65,6 +65,8 @@ for (const [name, program] of Object.entries(programs)) {
   run(process.execPath, [name, join(work, `data-${name.replace(".", "-")}`)], project);
 }
 
+checkAsk(join(project, "node_modules", ".bin", "sealdex"));
+
 const command = join(work, "command");
 mkdirSync(command);
 writeFileSync(join(command, "package.json"), '{ "private": true }\n');
@@ -108,6 +110,45 @@ function checkLinks(name, folder) {
         throw new Error(`${name}: ${page} links to ${path}, which the repository lacks`);
     }
   }
+}
+
+/** `sealdex ask` in an empty folder: twice, then with a file changed and one deleted. */
+function checkAsk(program) {
+  const folder = join(work, "ask");
+  const docs = join(folder, "docs");
+  mkdirSync(docs, { recursive: true });
+  const write = (name, text) => writeFileSync(join(docs, name), text);
+  write("keys.md", "# Keys\n\nKeys are rotated every year, in March.\n");
+  write("copy.md", "# Keys\n\nKeys are rotated every year, in March.\n");
+  write("fish.txt", "Salmon swim upstream in autumn.\n");
+  const ask = (...args) => spawnSync(program, args, { cwd: folder, encoding: "utf8" });
+  const expectAll = (args, status, ...texts) => {
+    const { stdout, stderr, status: received } = ask(...args);
+    const printed = stdout + stderr;
+    if (received !== status || texts.some((text) => !printed.includes(text)) || /\n {4}at /.test(printed))
+      throw new Error(`sealdex ${args.join(" ")}: expected ${status}, ${texts.join("; ")}, got ${printed}`);
+    return printed;
+  };
+  const question = ["ask", "How often are keys rotated?", "--folder", "docs"];
+  const first = expectAll([...question, "--check"], 0, "3 passages added", "every year", "none was found");
+  if (first.match(/every year/g).length !== 1) throw new Error("sealdex ask showed two copies of a text");
+  expectAll(question, 0, "is up to date", "every year");
+  write("keys.md", "# Keys\n\nKeys are rotated every week.\n");
+  rmSync(join(docs, "copy.md"));
+  const followed = expectAll(question, 0, "1 passage added, 2 removed", "every week");
+  if (followed.includes("every year")) throw new Error("sealdex ask found a deleted text");
+  expectAll(["--help"], 0, "Usage: npx sealdex ask");
+  expectAll(["ask", "a question", "--folder", "absent"], 1, "sealdex: there is no folder");
+  expectAll(["ask"], 1, "sealdex: expected a question");
+  expectAll(["answer"], 1, 'there is no command "answer"');
+  const home = join(folder, ".sealdex");
+  if (readFileSync(join(home, ".gitignore"), "utf8") !== "*\n") throw new Error(".sealdex/ is not ignored");
+  for (const name of ["key", ".gitignore"]) {
+    const mode = statSync(join(home, name)).mode & 0o777;
+    if (process.platform !== "win32" && mode !== 0o600)
+      throw new Error(`.sealdex/${name}: others may read it`);
+  }
+  console.log("> sealdex ask: as expected");
 }
 
 async function serveAndAsk() {
