@@ -106,7 +106,7 @@ describe("POST /v1/indexes/create", () => {
 
   test("answers 409 to a name that is taken, whatever the key", async () => {
     const index = await service.newIndex();
-    expectError(await create(index), 409, "already_exists", /name is taken/);
+    expectError(await create(index), 409, "already_exists", /already exists/);
     expectError(await create({ ...index, index_key: generateKey() }), 409, "already_exists");
   });
 
