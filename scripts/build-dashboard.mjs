@@ -25,7 +25,7 @@ const { metafile } = await build({
   metafile: true,
   logLevel: "warning",
 });
-copyFileSync(join(source, "index.html"), join(out, "index.html"));
+for (const name of ["index.html", "favicon.svg"]) copyFileSync(join(source, name), join(out, name));
 
 // The licenses of what the bundle holds ask for their texts to go along.
 const packages = new Set(

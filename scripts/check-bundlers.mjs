@@ -196,6 +196,8 @@ const { up, refusing, stop } = withServers
 try {
   execFileSync(npm, ["install", ...quick], { cwd: work, stdio: "inherit" });
   install(library);
+  // npm installs the optional dependency if the registry has it.
+  rmSync(join(work, "node_modules", "sealdex-model"), { recursive: true, force: true });
   const rows = new Map();
   for (const [name, bundle] of bundlers)
     rows.set(name, [await check(name, bundle, "without optional packages")]);

@@ -1,15 +1,20 @@
-// Runs the examples as a reader would: each from a folder that holds nothing but the packed packages and what the
-// examples name, with a service running for those that want one. What is printed is compared with what must be in it.
+// Runs the examples and the code of the pages as a reader would: each in a project that has what its header or its
+// install line says, and nothing else, twice, with a service running for those that want one. What is printed is
+// compared with what must be in it.
 
-import { execFile, execFileSync, spawn } from "node:child_process";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFile, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { promisify } from "node:util";
+import { createProject, packAll } from "./packed.mjs";
+import { root } from "./stage-package.mjs";
 
-/** A line, or part of one, that each example must print. An example without an entry here is a failure. */
+/** A line, or part of one, that each program must print. An example without an entry here is a failure. */
 const expected = {
+  "README.md": ["Keys are rotated every year."],
+  "docs/library.md": ["id: '1'"],
+  "docs/langchain.md": ["keys Keys are rotated every year."],
   "filters.mjs": ["a dotted path                        cities, mountains, rivers", "unknown operator"],
   "http.mjs": ["Keys are rotated every year.", "Salmon swim upstream."],
   "hybrid.mjs": [
@@ -26,26 +31,46 @@ const expected = {
   "walkthrough.mjs": ["4 of 4 stored", "[ 'about-2' ]"],
 };
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const runs = 2;
 const work = mkdtempSync(join(tmpdir(), "sealdex-examples-"));
-const npm = process.platform === "win32" ? "npm.cmd" : "npm";
-const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+const tarballs = packAll(work);
 
-function pack(folder) {
-  const args = ["pack", "--json", "--pack-destination", work];
-  const [{ filename }] = JSON.parse(execFileSync(npm, args, { cwd: folder, encoding: "utf8" }));
-  return join(work, filename);
+/** The programs of a page: a block that imports begins one, and the blocks after it continue it. */
+function programsOf(text) {
+  const programs = [];
+  for (const [, code] of text.matchAll(/```js\n([\s\S]*?)```/g)) {
+    if (code.startsWith("import ")) programs.push(code);
+    else programs[programs.length - 1] += code;
+  }
+  return programs;
 }
 
-writeFileSync(join(work, "package.json"), '{ "private": true }\n');
-const peers = ["core", "classic", "textsplitters", "langgraph-checkpoint"].map(
-  (name) => `@langchain/${name}`,
-);
-const packages = peers.map((name) => `${name}@${devDependencies[name]}`);
-const packed = [pack(root), pack(join(root, "packages", "model")), pack(join(root, "packages", "server"))];
-const quick = ["--silent", "--no-audit", "--no-fund"];
-execFileSync(npm, ["install", ...quick, ...packed, ...packages], { cwd: work, stdio: "inherit" });
-cpSync(join(root, "examples", "langchain"), work, { recursive: true });
+/** The packages that a text says to install. */
+function namesIn(text, name) {
+  const [, names] = /\bnpm install ((?:@?[a-z][\w./-]*(?: (?=@?[a-z])|))+)/.exec(text) ?? [];
+  if (names === undefined) throw new Error(`${name}: it does not say what to install`);
+  return names.trim().split(" ");
+}
+
+const pages = ["README.md", "docs/langchain.md", "docs/library.md"].map((name) => ({
+  name,
+  read: programsOf,
+  path: name,
+}));
+const examples = readdirSync(join(root, "examples", "langchain"))
+  .filter((name) => name.endsWith(".mjs"))
+  .map((name) => ({ name, read: (text) => [text], path: join("examples", "langchain", name) }));
+
+/** Programs by the packages that they need, since an installation takes longer than its programs. */
+const projects = new Map();
+for (const { name, read, path } of [...pages, ...examples]) {
+  if (!expected[name]) throw new Error(`${name}: scripts/check-examples.mjs does not say what it must print`);
+  const text = readFileSync(join(root, path), "utf8");
+  const names = namesIn(text, name);
+  const key = names.join(" ");
+  if (!projects.has(key)) projects.set(key, { names, programs: [] });
+  projects.get(key).programs.push({ name, sources: read(text) });
+}
 
 const port = "18432";
 const env = {
@@ -56,7 +81,24 @@ const env = {
   SEALDEX_URL: `http://127.0.0.1:${port}`,
   SEALDEX_API_KEY: "secret-secret-secret",
 };
-const program = join(work, "node_modules", "sealdex-server", "dist", "main.js");
+const tasks = [];
+for (const [line, { names, programs: own }] of projects) {
+  const folder = mkdtempSync(join(work, "project-"));
+  createProject(folder, names, tarballs);
+  console.log(`npm install ${line}: ${own.map(({ name }) => name).join(", ")}`);
+  for (const { name, sources } of own) {
+    const cwd = join(folder, name.replaceAll(/\W+/g, "-"));
+    mkdirSync(cwd);
+    const files = sources.map((source, i) => {
+      writeFileSync(join(cwd, `${i}.mjs`), source);
+      return `${i}.mjs`;
+    });
+    tasks.push({ name, cwd, files, folder, names });
+  }
+}
+
+const { folder: withServer } = tasks.find(({ names }) => names.includes("sealdex-server"));
+const program = join(withServer, "node_modules", "sealdex-server", "dist", "main.js");
 const service = spawn(process.execPath, [program, "serve"], {
   cwd: work,
   env,
@@ -65,10 +107,9 @@ const service = spawn(process.execPath, [program, "serve"], {
 const stopped = new Promise((resolve) => service.once("exit", resolve));
 try {
   await untilHealthy();
-  const names = readdirSync(join(root, "examples", "langchain")).filter((name) => name.endsWith(".mjs"));
-  const queue = names.values();
+  const queue = tasks.values();
   await Promise.all(Array.from({ length: 2 }, () => runAll(queue)));
-  console.log(`${names.length} examples run from the packed packages.`);
+  console.log(`${tasks.length} pages and examples run from the packed packages, each ${runs} times.`);
 } finally {
   service.kill();
   await stopped;
@@ -77,15 +118,19 @@ try {
 
 /** Runs one after the other what is left of the queue, which others take from as well. */
 async function runAll(queue) {
-  for (const name of queue) {
-    if (!expected[name])
-      throw new Error(`${name}: scripts/check-examples.mjs does not say what it must print`);
-    const options = { cwd: work, env, timeout: 120_000 };
-    const { stdout } = await promisify(execFile)(process.execPath, [name], options);
-    for (const text of expected[name]) {
-      if (!stdout.includes(text)) throw new Error(`${name}: expected ${JSON.stringify(text)} in:\n${stdout}`);
+  for (const { name, cwd, files } of queue) {
+    for (let run = 0; run < runs; run++) {
+      let printed = "";
+      for (const file of files) {
+        const options = { cwd, env, timeout: 120_000 };
+        printed += (await promisify(execFile)(process.execPath, [file], options)).stdout;
+      }
+      for (const text of expected[name]) {
+        if (!printed.includes(text))
+          throw new Error(`${name}: expected ${JSON.stringify(text)} in:\n${printed}`);
+      }
     }
-    console.log(`> node ${name}: as expected`);
+    console.log(`> ${name}: as expected`);
   }
 }
 

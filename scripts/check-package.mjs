@@ -2,14 +2,22 @@
 // import, by require, from TypeScript, and as a command.
 
 import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { createProject, packAll, placeholder } from "./packed.mjs";
+import { npm, packages, relativeLink, root } from "./stage-package.mjs";
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const work = mkdtempSync(join(tmpdir(), "sealdex-package-"));
-const npm = process.platform === "win32" ? "npm.cmd" : "npm";
 
 function run(command, args, cwd) {
   console.log(`> ${command} ${args.join(" ")}`);
@@ -20,32 +28,21 @@ function output(command, args, cwd) {
   return execFileSync(command, args, { cwd, encoding: "utf8" });
 }
 
-function pack(folder) {
-  const [{ filename }] = JSON.parse(output(npm, ["pack", "--json", "--pack-destination", work], folder));
-  return join(work, filename);
-}
-
-const library = pack(root);
-const model = pack(join(root, "packages", "model"));
-const server = pack(join(root, "packages", "server"));
+const tarballs = packAll(work);
+const { sealdex: library, "sealdex-model": model, "sealdex-server": server } = tarballs;
 for (const packed of [library, model, server]) run("npx", ["--no", "publint", "--strict", packed], root);
 for (const packed of [library, model]) run("npx", ["--no", "attw", packed, "--profile", "node16"], root);
 
-const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+for (const name of Object.keys(packages)) checkLinks(name, join(work, "staged", name));
+
 const project = join(work, "project");
-mkdirSync(project);
-writeFileSync(join(project, "package.json"), '{ "private": true }\n');
-run(
-  npm,
-  ["install", "--silent", library, model, `@langchain/core@${devDependencies["@langchain/core"]}`],
-  project,
-);
+createProject(project, ["sealdex", "@langchain/core"], tarballs);
 
 const installed = JSON.parse(readFileSync(join(project, "node_modules", "sealdex", "package.json"), "utf8"));
 for (const script of ["preinstall", "install", "postinstall"]) {
   if (installed.scripts?.[script]) throw new Error(`sealdex has a ${script} script`);
 }
-if (installed.dependencies) throw new Error("sealdex has runtime dependencies");
+if (installed.dependencies) throw new Error("sealdex has dependencies that are not optional");
 
 const use = `
 const store = new EncryptedVectorStore("default", {
@@ -68,6 +65,8 @@ for (const [name, program] of Object.entries(programs)) {
   run(process.execPath, [name, join(work, `data-${name.replace(".", "-")}`)], project);
 }
 
+checkAsk(join(project, "node_modules", ".bin", "sealdex"));
+
 const command = join(work, "command");
 mkdirSync(command);
 writeFileSync(join(command, "package.json"), '{ "private": true }\n');
@@ -83,6 +82,74 @@ if (!/^[0-9a-f]{64}$/.test(key)) throw new Error("sealdex-server generate-key pr
 await serveAndAsk();
 rmSync(work, { recursive: true });
 console.log("The packages install and work.");
+
+/** No link in a package leads nowhere: those to other files of the repository have its address. */
+function checkLinks(name, folder) {
+  const { repository, homepage, bugs, author } = JSON.parse(
+    readFileSync(join(folder, "package.json"), "utf8"),
+  );
+  if (
+    !repository.url.includes(placeholder.repository) ||
+    !homepage ||
+    !bugs.url ||
+    author !== placeholder.author
+  )
+    throw new Error(`${name}: its manifest lacks the addresses of the repository`);
+  const pages = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) =>
+    file.endsWith(".md"),
+  );
+  for (const page of pages) {
+    const text = readFileSync(join(folder, page), "utf8");
+    const targets = [...text.matchAll(relativeLink)].map(([, , target]) => target);
+    const dead = targets.filter((target) => !existsSync(join(folder, dirname(page), target)));
+    if (dead.length > 0) throw new Error(`${name}: ${page} has dead links: ${dead.join(", ")}`);
+    for (const [, path] of text.matchAll(
+      /https:\/\/example\.com\/sealdex\/(?:blob|raw)\/v[^/]+\/([^)#\s]+)/g,
+    )) {
+      if (!existsSync(join(root, path)))
+        throw new Error(`${name}: ${page} links to ${path}, which the repository lacks`);
+    }
+  }
+}
+
+/** `sealdex ask` in an empty folder: twice, then with a file changed and one deleted. */
+function checkAsk(program) {
+  const folder = join(work, "ask");
+  const docs = join(folder, "docs");
+  mkdirSync(docs, { recursive: true });
+  const write = (name, text) => writeFileSync(join(docs, name), text);
+  write("keys.md", "# Keys\n\nKeys are rotated every year, in March.\n");
+  write("copy.md", "# Keys\n\nKeys are rotated every year, in March.\n");
+  write("fish.txt", "Salmon swim upstream in autumn.\n");
+  const ask = (...args) => spawnSync(program, args, { cwd: folder, encoding: "utf8" });
+  const expectAll = (args, status, ...texts) => {
+    const { stdout, stderr, status: received } = ask(...args);
+    const printed = stdout + stderr;
+    if (received !== status || texts.some((text) => !printed.includes(text)) || /\n {4}at /.test(printed))
+      throw new Error(`sealdex ${args.join(" ")}: expected ${status}, ${texts.join("; ")}, got ${printed}`);
+    return printed;
+  };
+  const question = ["ask", "How often are keys rotated?", "--folder", "docs"];
+  const first = expectAll([...question, "--check"], 0, "3 passages added", "every year", "none was found");
+  if (first.match(/every year/g).length !== 1) throw new Error("sealdex ask showed two copies of a text");
+  expectAll(question, 0, "is up to date", "every year");
+  write("keys.md", "# Keys\n\nKeys are rotated every week.\n");
+  rmSync(join(docs, "copy.md"));
+  const followed = expectAll(question, 0, "1 passage added, 2 removed", "every week");
+  if (followed.includes("every year")) throw new Error("sealdex ask found a deleted text");
+  expectAll(["--help"], 0, "Usage: npx sealdex ask");
+  expectAll(["ask", "a question", "--folder", "absent"], 1, "sealdex: there is no folder");
+  expectAll(["ask"], 1, "sealdex: expected a question");
+  expectAll(["answer"], 1, 'there is no command "answer"');
+  const home = join(folder, ".sealdex");
+  if (readFileSync(join(home, ".gitignore"), "utf8") !== "*\n") throw new Error(".sealdex/ is not ignored");
+  for (const name of ["key", ".gitignore"]) {
+    const mode = statSync(join(home, name)).mode & 0o777;
+    if (process.platform !== "win32" && mode !== 0o600)
+      throw new Error(`.sealdex/${name}: others may read it`);
+  }
+  console.log("> sealdex ask: as expected");
+}
 
 async function serveAndAsk() {
   const port = "18431";

@@ -2,39 +2,35 @@
 // `node scripts/release.mjs --dry-run` does all of it but publishing.
 
 import { execFileSync } from "node:child_process";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { placeholder } from "./packed.mjs";
+import { npm, packages, readPublished, root, stagePackage } from "./stage-package.mjs";
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const isDryRun = process.argv.includes("--dry-run");
-const packages = [
-  { folder: "packages/model", workspace: ["--workspace=sealdex-model"] },
-  { folder: ".", workspace: ["--workspaces=false"] },
-  { folder: "packages/server", workspace: ["--workspace=sealdex-server"] },
-];
+/** Also the repository, which the registry compares with the provenance: better none is out than one of three. */
+const published = isDryRun ? placeholder : readPublished();
 
-function npm(args, options = {}) {
-  return execFileSync("npm", args, { cwd: root, encoding: "utf8", ...options });
+function runNpm(args, options = {}) {
+  return execFileSync(npm, args, { cwd: root, encoding: "utf8", ...options });
 }
 
-if (!isDryRun) {
-  for (const { folder } of packages) {
-    const { name, repository } = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
-    // The registry compares it with the provenance: better no package is out than one of three.
-    if (!repository)
-      throw new Error(`${name}: package.json has no repository, without which provenance is refused`);
-  }
-}
-npm(["run", "check"], { stdio: "inherit" });
-for (const { folder, workspace } of packages) {
-  const bill = join(root, folder, "sbom.cdx.json");
+const versions = Object.values(packages).map(
+  (folder) => JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")).version,
+);
+if (new Set(versions).size > 1)
+  throw new Error("the packages have different versions: they are released together, under one version");
+
+runNpm(["run", "check"], { stdio: "inherit" });
+const work = mkdtempSync(join(tmpdir(), "sealdex-release-"));
+for (const [name, folder] of Object.entries(packages)) {
+  const staged = join(work, name);
+  stagePackage(folder, staged, published);
   const scope = ["--omit=dev", "--package-lock-only", "--sbom-format=cyclonedx", "--sbom-type=library"];
-  writeFileSync(bill, npm(["sbom", ...scope, ...workspace]));
-  try {
-    const publish = isDryRun ? ["pack", "--dry-run"] : ["publish", "--provenance", "--access", "public"];
-    npm(publish, { cwd: join(root, folder), stdio: "inherit" });
-  } finally {
-    rmSync(bill);
-  }
+  const workspace = folder === "." ? "--workspaces=false" : `--workspace=${name}`;
+  writeFileSync(join(staged, "sbom.cdx.json"), runNpm(["sbom", ...scope, workspace]));
+  const publish = isDryRun ? ["pack", "--dry-run"] : ["publish", "--provenance", "--access", "public"];
+  runNpm(publish, { cwd: staged, stdio: "inherit" });
 }
+rmSync(work, { recursive: true });

@@ -29,6 +29,10 @@ const lists = {
   bench: {
     ingest: bench("storing and training: time, memory, bytes", "ingest.mjs"),
     search: bench("recall and time of queries, next to other engines", "search/main.mjs"),
+    chart: bench(
+      "draws docs/pictures/recall.svg from the table in bench/README.md",
+      "search/chart-of-results.mjs",
+    ),
     recall: bench("recall of automatic probing", "search/recall.mjs"),
     cold: bench("requests to storage when not everything is in memory", "cold/main.mjs"),
     service: bench("requests over HTTP, and how long they hold the event loop", "service/main.mjs"),

@@ -67,7 +67,8 @@ const centres = topics.map(() => Array.from({ length: 64 }, () => 1.5 * normal()
 const items = Array.from({ length: 4000 }, (_, i) => {
   const topic = i % topics.length;
   return {
-    id: `ticket-${String(i).padStart(5, "0")}`,
+    // As long as those of real stores.
+    id: `ticket-${String(i).padStart(5, "0")}#support/2025/${topics[topic]}/customer-message`,
     vector: centres[topic].map((value) => value + normal()),
     contents: `A question about ${topics[topic]}, number ${i}.`,
     metadata: { topic: topics[topic], year: 2020 + (i % 6), open: i % 3 === 0 },
@@ -83,6 +84,27 @@ const index = await client.createIndex({
 await index.upsert(items.slice(0, 3000));
 await index.train({ nLists: 64 });
 await index.upsert(items.slice(3000));
+const handbook = await client.createIndex({
+  indexName: "handbook",
+  indexKey,
+  metric: "cosine",
+  embeddingModel: "default",
+  textIndex: true,
+});
+await handbook.upsert(
+  [
+    "Customers may return goods within 30 days. The refund goes to the card that paid.",
+    "Parcels leave the warehouse on the day of the order if it arrives before noon.",
+    "To change a password, open the account page and choose Security.",
+    "An invoice is sent by email once the order is paid. Copies are on the billing page.",
+    "A damaged parcel is replaced at no cost; a photo of the damage is enough.",
+    "Accounts without a sign-in for three years are deleted after a notice.",
+  ].map((contents, i) => ({
+    id: `chapter-${i + 1}`,
+    contents,
+    metadata: { chapter: i + 1, language: "en" },
+  })),
+);
 for (const indexName of ["articles", "photos", "tenant-0001", "tenant-0002"]) {
   await client.createIndex({ indexName, indexKey: generateKey() });
 }
@@ -127,6 +149,9 @@ async function shoot(page, name) {
   await page.evaluate(() => document.fonts.ready);
   const session = await page.context().newCDPSession(page);
   const { cssContentSize } = await session.send("Page.getLayoutMetrics");
+  // A dialog covers the window, not the page.
+  const isDialog = (await page.getByRole("dialog").count()) > 0;
+  const heightMax = isDialog ? page.viewportSize().height : pictureHeightMax;
   const { data } = await session.send("Page.captureScreenshot", {
     format: "webp",
     quality: 60,
@@ -135,7 +160,7 @@ async function shoot(page, name) {
       x: 0,
       y: 0,
       width: cssContentSize.width,
-      height: Math.min(cssContentSize.height, pictureHeightMax),
+      height: Math.min(cssContentSize.height, heightMax),
       scale: 1,
     },
   });
@@ -163,12 +188,12 @@ const view = async (page, name) => {
   await page.waitForLoadState("networkidle");
 };
 
-async function openIndex(page) {
+async function openIndex(page, indexName) {
   await view(page, "Data");
-  await page.getByLabel("Index", { exact: true }).fill("support-tickets");
+  await page.getByLabel("Index", { exact: true }).selectOption(indexName);
   await page.getByLabel("Index key").fill(indexKey);
   await page.getByRole("button", { name: "Open" }).click();
-  await page.getByText("ticket-00000").first().waitFor();
+  await page.getByRole("heading", { name: indexName }).waitFor();
 }
 
 /** Every view, in one look. */
@@ -187,8 +212,23 @@ async function shootAll(options, suffix) {
   await view(page, "Audit log");
   await page.getByText("POST /v1/vectors/query").first().waitFor();
   await shoot(page, `audit-log${suffix}`);
-  await openIndex(page);
+  await view(page, "Data");
+  await shoot(page, `data-open${suffix}`);
+  await openIndex(page, "handbook");
+  await page.getByRole("link", { name: "Ask" }).click();
+  await page.getByLabel("Question").fill("how do I get my money back?");
+  await page.getByRole("button", { name: "Ask" }).click();
+  await page.getByText("within 30 days").waitFor();
+  await shoot(page, `data-ask${suffix}`);
+  await page.getByRole("button", { name: "Close and forget" }).click();
+  await openIndex(page, "support-tickets");
+  await page.getByRole("link", { name: "Items" }).click();
+  await page.getByText("ticket-00000").first().waitFor();
   await shoot(page, `data-items${suffix}`);
+  await page.getByRole("button", { name: "ticket-00001" }).click();
+  await page.getByRole("dialog").waitFor();
+  await shoot(page, `data-item${suffix}`);
+  await page.keyboard.press("Escape");
   await page.getByRole("link", { name: "Similar to ticket-00001" }).click();
   await page.getByRole("region", { name: "Items similar" }).getByRole("link").first().waitFor();
   await shoot(page, `data-similar${suffix}`);

@@ -31,7 +31,7 @@ export type { Filter } from "./api/filter/compile.js";
 export { awsKmsKey, type AwsKmsKeyOptions, type KmsClientLike } from "./keys/aws-kms.js";
 export { googleKmsKey, type GoogleKmsKeyOptions } from "./keys/google-kms.js";
 export type { KeyContext, KeyProvider } from "./keys/key-provider.js";
-export { fileKey, passphraseKey } from "./keys/secret-providers.js";
+export { fileKey, type FileKeyOptions, passphraseKey } from "./keys/secret-providers.js";
 export { vaultKey, type VaultKeyOptions } from "./keys/vault.js";
 export type { BlobStore, ByteRange, ListOptions, OperationOptions } from "./storage/blob-store.js";
 export type {

@@ -45,7 +45,7 @@ const serverTable: Record<string, string> = {
   "body/":
     "@streamparser/json ajv fastify node:buffer node:events node:http node:stream node:worker_threads node:zlib sealdex/core sealdex/wire",
   "http/":
-    "body/ @fastify/static @fastify/swagger @fastify/swagger-ui @fastify/type-provider-typebox @fastify/under-pressure @opentelemetry/api fastify node:crypto node:fs node:http node:net node:stream node:tls node:url node:v8 sealdex/core sealdex/wire",
+    "body/ @fastify/cors @fastify/static @fastify/swagger @fastify/swagger-ui @fastify/type-provider-typebox @fastify/under-pressure @opentelemetry/api fastify node:crypto node:fs node:http node:net node:stream node:tls node:url node:v8 sealdex/core sealdex/wire",
   "indexes/": "http/ fastify node:crypto node:diagnostics_channel sealdex/core sealdex/wire",
   "access/": "http/ indexes/ processes/ fastify node:crypto rate-limiter-flexible sealdex/core sealdex/wire",
   "audit/":
@@ -57,7 +57,7 @@ const serverTable: Record<string, string> = {
     "access/ audit/ http/ indexes/ metrics/ processes/ schemas/ fastify node:crypto node:http sealdex/core sealdex/wire",
   "app.ts": "access/ audit/ http/ indexes/ metrics/ processes/ routes/ fastify sealdex/core",
   "commands/":
-    "access/ audit/ http/ metrics/ processes/ settings/ app.ts commander node:cluster node:events node:http node:https node:stream node:stream/promises sealdex/core sealdex/wire",
+    "access/ audit/ http/ metrics/ processes/ settings/ app.ts cli-progress commander node:cluster node:events node:fs/promises node:http node:https node:stream node:stream/promises sealdex/core sealdex/wire",
   "main.ts": "commands/ settings/ commander node:fs sealdex/core",
 };
 

@@ -17,7 +17,7 @@ const documents = [
   "CONTRIBUTING.md",
   "bench/README.md",
   "packages/server/README.md",
-  ...guides.filter((name) => /^(?!site\b).*\.(md|webp)$/.test(name)).map((name) => `docs/${name}`),
+  ...guides.filter((name) => /^(?!site\b).*\.(md|svg|webp)$/.test(name)).map((name) => `docs/${name}`),
 ];
 
 rmSync(pages, { recursive: true, force: true });

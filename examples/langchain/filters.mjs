@@ -4,7 +4,9 @@
 
 import { EncryptedVectorStore, generateKey, SealdexEmbeddings } from "sealdex";
 
-const args = { indexName: "films", indexKey: generateKey(), indexLocation: { location: "memory" } };
+// In memory, the key may end with the process. For an index that lasts: fileKey("./notes.key", { create: true })
+const indexKey = generateKey();
+const args = { indexName: "films", indexKey, indexLocation: { location: "memory" } };
 const store = await EncryptedVectorStore.fromTexts(
   ["a film about rivers", "a film about the sea", "a film about mountains", "a film about cities"],
   [

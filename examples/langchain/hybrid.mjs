@@ -2,12 +2,14 @@
 //
 // Run: node hybrid.mjs        Needs: npm install sealdex
 
-import { createClient, generateKey } from "sealdex";
+import { createClient, generateKey } from "sealdex/core";
 
+// In memory, the key may end with the process. For an index that lasts: fileKey("./notes.key", { create: true })
+const indexKey = generateKey();
 const client = createClient({ indexLocation: { location: "memory" } });
 const index = await client.createIndex({
   indexName: "manual",
-  indexKey: generateKey(),
+  indexKey,
   metric: "cosine",
   embeddingModel: "default",
   textIndex: true,

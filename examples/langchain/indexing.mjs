@@ -33,9 +33,11 @@ class MemoryRecordManager extends RecordManager {
   }
 }
 
+// In memory, the key may end with the process. For an index that lasts: fileKey("./notes.key", { create: true })
+const indexKey = generateKey();
 const vectorStore = new EncryptedVectorStore(new SealdexEmbeddings(), {
   indexName: "pages",
-  indexKey: generateKey(),
+  indexKey,
   indexLocation: { location: "memory" },
 });
 const recordManager = new MemoryRecordManager();

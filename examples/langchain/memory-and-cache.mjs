@@ -9,10 +9,12 @@ import { EncryptedStore } from "sealdex/langgraph";
 
 const embeddings = new SealdexEmbeddings();
 const indexLocation = { location: "memory" };
+// In memory, the key may end with the process. For an index that lasts: fileKey("./notes.key", { create: true })
+const indexKey = generateKey();
 
 const answers = new EncryptedVectorStore(embeddings, {
   indexName: "answers",
-  indexKey: generateKey(),
+  indexKey,
   indexLocation,
 });
 const cache = new EncryptedSemanticCache(answers, { scoreThreshold: 0.9, ttlSeconds: 3600 });
@@ -24,7 +26,7 @@ console.log((await model.invoke("what is the capital of france")).content);
 // With LangGraph: graph.compile({ store: memory })
 const memory = new EncryptedStore({
   indexName: "memory",
-  indexKey: generateKey(),
+  indexKey,
   indexLocation,
   index: { dims: 1024, embeddings, fields: ["text"] },
 });

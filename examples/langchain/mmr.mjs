@@ -4,6 +4,8 @@
 
 import { EncryptedVectorStore, generateKey, SealdexEmbeddings } from "sealdex";
 
+// In memory, the key may end with the process. For an index that lasts: fileKey("./notes.key", { create: true })
+const indexKey = generateKey();
 const store = await EncryptedVectorStore.fromTexts(
   [
     "Rotate the encryption keys every year.",
@@ -14,7 +16,7 @@ const store = await EncryptedVectorStore.fromTexts(
   ],
   {},
   new SealdexEmbeddings(),
-  { indexName: "advice", indexKey: generateKey(), indexLocation: { location: "memory" } },
+  { indexName: "advice", indexKey, indexLocation: { location: "memory" } },
 );
 
 const query = "What do I do with encryption keys every year?";

@@ -5,15 +5,15 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { EncryptedVectorStore, generateKey, SealdexEmbeddings } from "sealdex";
+import { EncryptedVectorStore, fileKey, generateKey, SealdexEmbeddings } from "sealdex";
 
-// Any LangChain Embeddings goes here, such as new OpenAIEmbeddings(). This one matches words, and needs no network.
+// Any LangChain Embeddings fits, such as new OpenAIEmbeddings(). This one matches meaning and words, and needs no network.
 const embeddings = new SealdexEmbeddings();
 const path = await mkdtemp(join(tmpdir(), "sealdex-example-"));
 const args = {
   indexName: "notes",
-  indexKey: generateKey(), // 64 hexadecimal characters; keep them in a secret manager, nobody else can open the index
-  indexLocation: { location: "local", path },
+  indexKey: fileKey(join(path, "notes.key"), { create: true }), // keep the file: without it, nobody can open the index
+  indexLocation: { location: "local", path: join(path, "data") },
 };
 
 const store = new EncryptedVectorStore(embeddings, args);
@@ -28,7 +28,7 @@ for (const [document, score] of await store.similaritySearchWithScore("How often
 await store.delete({ ids: ["year"] });
 await store.close();
 
-// Another process would do this: the key opens the index, and without it nobody does.
+// Another process would do the same: the key opens the index, and without it nobody can.
 const again = await EncryptedVectorStore.fromExistingIndex(embeddings, args);
 console.log(
   "Opened again:",

@@ -11,6 +11,8 @@ import { EncryptedVectorStore, generateKey, SealdexEmbeddings } from "sealdex";
 // Runs without a network. For a real one: const model = new ChatOpenAI({ model: "gpt-5-mini" });
 const model = new FakeListChatModel({ responses: ["Every year.", "In the kitchen.", "Upstream."] });
 
+// In memory, the key may end with the process. For an index that lasts: fileKey("./notes.key", { create: true })
+const indexKey = generateKey();
 const store = await EncryptedVectorStore.fromTexts(
   [
     "The encryption keys are rotated every year, in March.",
@@ -19,7 +21,7 @@ const store = await EncryptedVectorStore.fromTexts(
   ],
   {},
   new SealdexEmbeddings(),
-  { indexName: "handbook", indexKey: generateKey(), indexLocation: { location: "memory" } },
+  { indexName: "handbook", indexKey, indexLocation: { location: "memory" } },
 );
 
 const prompt = ChatPromptTemplate.fromMessages([

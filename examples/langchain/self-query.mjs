@@ -7,6 +7,8 @@ import { Comparison, Operation, StructuredQuery } from "@langchain/core/structur
 import { RunnableLambda } from "@langchain/core/runnables";
 import { EncryptedVectorStore, generateKey, SealdexEmbeddings, SealdexTranslator } from "sealdex";
 
+// In memory, the key may end with the process. For an index that lasts: fileKey("./notes.key", { create: true })
+const indexKey = generateKey();
 const vectorStore = await EncryptedVectorStore.fromTexts(
   ["a film about rivers", "a film about the sea", "a film about mountains"],
   [
@@ -15,7 +17,7 @@ const vectorStore = await EncryptedVectorStore.fromTexts(
     { title: "Mountains", year: 2015, tenant: "bob" },
   ],
   new SealdexEmbeddings(),
-  { indexName: "films", indexKey: generateKey(), indexLocation: { location: "memory" } },
+  { indexName: "films", indexKey, indexLocation: { location: "memory" } },
 );
 
 // Stands for a model, and runs without a network. With a real one, and npm install peggy:

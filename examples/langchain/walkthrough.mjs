@@ -9,10 +9,12 @@ import { Document } from "@langchain/core/documents";
 import { RecursiveCharacterTextSplitter } from "@langchain/textsplitters";
 import { EncryptedVectorStore, generateKey, SealdexEmbeddings } from "sealdex";
 
+// In memory, the key may end with the process. For an index that lasts: fileKey("./notes.key", { create: true })
+const indexKey = generateKey();
 const store = new EncryptedVectorStore({
   embeddings: new SealdexEmbeddings(),
   indexName: "walkthrough",
-  indexKey: generateKey(),
+  indexKey,
   indexLocation: { location: "memory" },
   metric: "cosine",
 });

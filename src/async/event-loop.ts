@@ -165,7 +165,7 @@ export async function sortYielding(strings: readonly string[]): Promise<string[]
 const pieceBytes = 2 ** 20;
 
 /** Copies the parts into one new array. Yields to the event loop between pieces of large ones. */
-export async function joinBytes(parts: readonly Uint8Array[]): Promise<Uint8Array<ArrayBuffer>> {
+export async function joinBytes(parts: readonly Uint8Array[]): Promise<Uint8Array> {
   const { buffer } = Buffer.allocUnsafeSlow(parts.reduce((sum, part) => sum + part.length, 0));
   const bytes = new Uint8Array(buffer);
   let end = 0;

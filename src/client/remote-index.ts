@@ -1,7 +1,7 @@
 /** An index on a service, with the interface and the defaults of the embedded one. */
 
 import { checkSelection } from "../api/check-selection.js";
-import { compileFilter, type Filter, takeFilter } from "../api/filter/compile.js";
+import { type Filter, takeFilter } from "../api/filter/compile.js";
 import { methodOptions } from "../api/method-options.js";
 import type {
   BatchQuery,
@@ -131,12 +131,7 @@ export class RemoteIndex implements VectorIndex {
     });
   }
 
-  /**
-   * Queries return distances and metadata over HTTP. If other fields are requested, a second
-   * request reads them together with the metadata: an item that was replaced in between is returned
-   * in its present state, with its earlier distance; one that was deleted, or no longer matches the
-   * filter, is omitted.
-   */
+  /** Sends up to 1,000 vectors as one request, or as several if their results are too large for one. */
   query<const I extends readonly WordField[] = DefaultInclude>(
     request: WordQuery<I>,
   ): Promise<ScoredMatch<I>[]>;
@@ -158,16 +153,11 @@ export class RemoteIndex implements VectorIndex {
   }
 
   async #query(request: SingleQuery | TextQuery | BatchQuery | WordQuery): Promise<Match[] | Match[][]> {
-    const { signal, namespace } = request;
-    const { later, now } = fetchedFields(request.include ?? ["distance"]);
-    const body = encodeQuery(this.#address, { ...request, include: now } as Query);
-    const completion = { include: later, filter: body.filters as Filter | undefined };
+    const { signal } = request;
+    const body = encodeQuery(this.#address, request as Query);
     const isBatch = Array.isArray(request.queryVectors);
     const lists = await sendQuery(this.#connection, body, { isBatch, signal });
-    const completed = await completeMatches(lists, completion, (ids, include) =>
-      this.#get(ids, { include, namespace, signal }),
-    );
-    return isBatch ? completed : completed[0];
+    return isBatch ? lists : lists[0];
   }
 
   get<const I extends readonly ItemField[] = readonly ItemField[]>(
@@ -315,62 +305,6 @@ export class RemoteIndex implements VectorIndex {
     const whole = { ...encodeAddress(this.#address), ...body };
     return this.#connection.calls.write(options.signal, () => this.#connection.post(path, whole, options));
   }
-}
-
-// Decides which result fields need a second request.
-
-/**
- * The fields that the query returns, and those of the second request, which include metadata so
- * that all are of one state.
- */
-function fetchedFields(include: readonly WordField[]): {
-  readonly now: WordField[];
-  readonly later: ItemField[];
-} {
-  texts(include, "include");
-  const isLater = (field: WordField) => field === "vector" || field === "decoded" || field === "contents";
-  if (!include.some(isLater)) return { now: [...include], later: [] };
-  const isOfItem = (field: WordField): field is ItemField => isLater(field) || field === "metadata";
-  return { now: include.filter((field) => !isOfItem(field)), later: include.filter(isOfItem) };
-}
-
-// Adds fields to matches that the HTTP interface does not return with them.
-
-interface Completion {
-  /** The requested item fields, without those that describe the match. */
-  readonly include: readonly ItemField[];
-  readonly filter: Filter | undefined;
-}
-
-/**
- * Returns the matches with the present fields of their items, all of one state; without items that
- * were deleted or no longer match the filter. `get` reads items by id.
- */
-async function completeMatches<T extends StoredItem>(
-  lists: readonly (readonly T[])[],
-  { include, filter }: Completion,
-  get: (ids: readonly string[], include: readonly ItemField[]) => Promise<StoredItem[]>,
-): Promise<T[][]> {
-  if (include.length === 0) return lists.map((matches) => [...matches]);
-  const ids = [...new Set(lists.flat().map(({ id }) => id))];
-  const isHidden = filter !== undefined && !include.includes("metadata");
-  const { matches: isMatch } = compileFilter(filter ?? {});
-  const byName = new Map<string, StoredItem>();
-  for (const item of await get(ids, isHidden ? [...include, "metadata"] : include)) {
-    if (!isMatch(item.metadata ?? {})) continue;
-    const { metadata: _, expiresAt: __, ...others } = item;
-    byName.set(nameOf(item), isHidden ? others : item);
-  }
-  return lists.map((matches) =>
-    matches.flatMap((match) => {
-      const item = byName.get(nameOf(match));
-      return item === undefined ? [] : [{ ...match, ...item }];
-    }),
-  );
-}
-
-function nameOf({ namespace, id }: StoredItem): string {
-  return JSON.stringify([namespace, id]);
 }
 
 // Options of lists that take several requests, copied at the call, and the pages of all items.

@@ -56,7 +56,10 @@ export function generateKey(): string {
 export function parseIndexKey(key: unknown): KeyObject {
   if (typeof key === "string") {
     if (!/^[0-9a-fA-F]{64}$/.test(key)) {
-      const received = key.length === 64 ? "64 characters, not all hexadecimal" : `${key.length} characters`;
+      const received =
+        key.length === 64
+          ? "64 characters, not all hexadecimal"
+          : `${key.length} characters${key.trim() === key ? "" : " with white space around them: trim() it"}`;
       throw new SealdexError(
         "invalid_request",
         `index key: expected 64 hexadecimal characters, got ${received}`,

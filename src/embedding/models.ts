@@ -53,7 +53,8 @@ export class Models {
           : allowed;
       throw new SealdexError(
         "invalid_request",
-        `${where}: expected ${[...builtInNames, others].flat().join(", ")}; got ${JSON.stringify(name.slice(0, 100))}`,
+        `${where}: expected ${[...builtInNames, others].flat().join(", ")}; got ${JSON.stringify(name.slice(0, 100))}` +
+          (allowed === undefined ? "" : "; a service accepts others that its setting SEALDEX_MODELS lists"),
       );
     }
     const known = this.#byName.get(name) ?? new TransformersModel(name, this.#options);

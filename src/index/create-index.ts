@@ -47,7 +47,7 @@ export async function createIndex(
   const known = embedder && (await identify(embedder, nameOf(options)));
   const definition = { ...defineIndex(options, known), ...(text && { text }) };
   const taken = () =>
-    new SealdexError("already_exists", `index "${indexName}": the name is taken; open it with loadIndex`);
+    new SealdexError("already_exists", `index "${indexName}": it already exists; open it with loadIndex`);
   if ((await listRecords(configStore, indexName)).length > 0) throw taken();
 
   const name = recordName(indexName, 1);

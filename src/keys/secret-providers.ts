@@ -1,10 +1,15 @@
 /** Key providers for a passphrase and for a key file. */
 
-import { type KeyObject, scrypt } from "node:crypto";
-import { createReadStream } from "node:fs";
-import { keyBytes, parseIndexKey, secretKey } from "../crypto/keys.js";
+import { type KeyObject, randomBytes, scrypt } from "node:crypto";
+import { createReadStream, existsSync } from "node:fs";
+import { link, open, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import { invalid, typeName } from "../checks/input.js";
+import { optionNames, takeOptions } from "../checks/option-names.js";
+import { generateKey, keyBytes, parseIndexKey, secretKey } from "../crypto/keys.js";
 import { type ObjectContext, onlyKey, openObject, sealObject } from "../crypto/sealed-object.js";
 import { SealdexError } from "../errors.js";
+import { isError } from "../checks/value-kinds.js";
 import type { KeyContext, KeyProvider } from "./key-provider.js";
 
 const passphraseName = "passphrase";
@@ -45,28 +50,81 @@ export function passphraseKey(passphrase: string): KeyProvider {
   };
 }
 
+export interface FileKeyOptions {
+  /** Creates the file with a new key if an index is created and there is no file. Default false. */
+  readonly create?: boolean | undefined;
+}
+
+const fileKeyOptions = optionNames<FileKeyOptions>("fileKey", { create: true });
+
 /**
- * Wraps by the key in a file, 64 hexadecimal characters: for development. Each call reads the file.
+ * Wraps by the key in a file: 64 hexadecimal characters, and white space around them. For
+ * development, and for programs on one machine. Each call reads the file. Without the file, the
+ * index cannot be opened, so keep a copy of it.
  */
-export function fileKey(path: string): KeyProvider {
+export function fileKey(path: string, options: FileKeyOptions = {}): KeyProvider {
   if (typeof path !== "string" || path === "") {
     throw new SealdexError("invalid_request", "key file: expected its path");
   }
-  const read = async () => {
-    let text = "";
-    try {
-      for await (const chunk of createReadStream(path, { encoding: "utf8", end: keyFileBytesMax }))
-        text += chunk;
-    } catch (cause) {
-      throw new SealdexError("not_found", "key file: cannot be read", { cause });
-    }
-    return parseIndexKey(text.trim());
-  };
+  const { create = false } = takeOptions(options, fileKeyOptions);
+  if (typeof create !== "boolean")
+    throw invalid(`fileKey: create: expected a boolean, got ${typeName(create)}`);
   return {
     name: keyFileName,
-    wrap: async (key, context) => sealUnder(await read(), keyFileName, context, key),
-    unwrap: async (wrapped, context) => openUnder(await read(), keyFileName, context, wrapped),
+    async wrap(key, context) {
+      if (create && !existsSync(path)) await createKeyFile(path);
+      return sealUnder(await readKeyFile(path), keyFileName, context, key);
+    },
+    // Never creates the file: a new key would not open the index.
+    unwrap: async (wrapped, context) => openUnder(await readKeyFile(path), keyFileName, context, wrapped),
   };
+}
+
+async function readKeyFile(path: string): Promise<KeyObject> {
+  let text = "";
+  try {
+    for await (const chunk of createReadStream(path, { encoding: "utf8", end: keyFileBytesMax }))
+      text += chunk;
+  } catch (cause) {
+    throw new SealdexError("not_found", "key file: cannot be read", { cause });
+  }
+  return parseIndexKey(text.trim());
+}
+
+/**
+ * Creates a key file, readable by its owner only. The file appears with its key; of several
+ * processes, one creates it.
+ */
+async function createKeyFile(path: string): Promise<void> {
+  const draft = `${path}.${randomBytes(8).toString("hex")}.tmp`;
+  try {
+    const file = await open(draft, "wx", 0o600);
+    try {
+      await file.writeFile(`${generateKey()}\n`);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await link(draft, path);
+    await syncFolder(dirname(path));
+  } catch (cause) {
+    // Another process created it in between.
+    if (isError(cause) && cause.code === "EEXIST") return;
+    throw new SealdexError("not_found", "key file: cannot be created", { cause });
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+/** Makes the name of a new file survive a power failure. Windows cannot open folders. */
+async function syncFolder(path: string): Promise<void> {
+  if (process.platform === "win32") return;
+  const folder = await open(path, "r");
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
 }
 
 function stretch(passphrase: string, salt: Uint8Array): Promise<KeyObject> {
@@ -86,7 +144,11 @@ function openUnder(secret: KeyObject, name: string, context: KeyContext, wrapped
   try {
     return openObject(onlyKey(secret), contextOf(name, context), wrapped);
   } catch (cause) {
-    throw new SealdexError("wrong_index_key", `${name}: not the one of this index`, { cause });
+    throw new SealdexError(
+      "wrong_index_key",
+      `${name}: it does not open this index, which was created with another`,
+      { cause },
+    );
   }
 }
 

@@ -88,11 +88,13 @@ describe.each(Object.keys(clients))("%s", (where) => {
       ["{", /^line 8: .*invalid JSON/],
       ["[1]", /^line 8: expected a JSON object, got an array/],
       ["null", /^line 8: /],
-      ['{"vector":[1,2]}', /^line 8\.id: /],
+      ['{"id":5,"vector":[1,2]}', /^line 8\.id: /],
       ['{"id":"x","vector":"AAA="}', /^line 8\.vector: /],
       ['{"id":"x","vector":"AACAPw AACAPw=="}', /^line 8\.vector: /],
       ['{"id":"x","vector":[1,null]}', /^line 8\.vector\[1\]: /],
-      ['{"id":"x","vector":[1,2],"text":"y"}', /^line 8: unknown property "text"/],
+      ['{"id":"x","vector":[1,2],"body":"y"}', /^line 8: unknown property "body"/],
+      ['{"id":"x","vector":[1,2],"text":"y","document":"z"}', /^line 8: unknown property "text"/],
+      ['{"id":"x","vector":[1,2],"embedding":[1,2]}', /^line 8: unknown property "embedding"/],
     ] as const) {
       const to = await newIndex();
       const lines = ["", ...valid.slice(0, 6), bad, ...valid.slice(6)];
@@ -114,6 +116,30 @@ describe.each(Object.keys(clients))("%s", (where) => {
       expect(result).toMatchObject({ items: 4, lines: 12 });
       expect(await to.count()).toBe(10);
     }
+  });
+
+  test("lines of other stores are items, and a line without an id gets one", async () => {
+    const to = await newIndex();
+    const contents = "text";
+    const lines = [
+      { id: "pinecone", values: [1, 0], metadata: { n: 1 } },
+      { id: "chroma", embedding: [1, 0], document: contents, metadata: { n: 1 } },
+      { _id: "pgvector", embedding: [1, 0], text: contents, metadata: { n: 1 } },
+      { id: "langchain", vector: [1, 0], pageContent: contents, metadata: { n: 1 } },
+      { id: "python", vector: [1, 0], page_content: contents, metadata: { n: 1 } },
+      { vector: [1, 0], metadata: { n: 2 } },
+    ];
+    await importItems({ to, lines: lines.map((line) => `${JSON.stringify(line)}\n`) });
+    const { items } = await to.listItems({ filter: { n: 1 } });
+    const vector = Float32Array.of(1, 0);
+    const metadata = { n: 1 };
+    expect(items).toEqual([
+      ...["chroma", "langchain", "pgvector"].map((id) => ({ id, vector, contents, metadata })),
+      { id: "pinecone", vector, metadata },
+      { id: "python", vector, contents, metadata },
+    ]);
+    const [unnamed] = (await to.listItems({ filter: { n: 2 } })).items;
+    expect(unnamed.id).toMatch(/^[0-9a-f-]{36}$/);
   });
 
   test("bytes that are no UTF-8, and lines without end, are refused", async () => {

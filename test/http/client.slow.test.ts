@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createClient } from "../../src/client/client.js";
-import { generateKey, type Item, type VectorIndex } from "../../src/core.js";
+import { generateKey, type Item } from "../../src/core.js";
 import { type RunningService, startService } from "./service.js";
 import { newFolder } from "../folder.js";
 import { refusal } from "../outcome.js";
@@ -93,74 +93,6 @@ describe("large calls", () => {
     await index.delete({ ids: [...ids, ...Array.from({ length: 9000 }, (_, i) => `unknown ${i}`)] });
     expect(await index.count()).toBe(0);
   });
-});
-
-describe("between the two requests of a query", () => {
-  const options = { indexName: "raced", indexKey: generateKey() };
-
-  /** Opens an index whose items are changed when a client asks for fields of them. */
-  async function race(change: (direct: VectorIndex) => Promise<unknown>) {
-    const direct = await connect().createIndex(options);
-    await direct.upsert(
-      ["a", "b", "c"].map((id, i) => ({ id, vector: [i], contents: id, metadata: { team: 1 } })),
-    );
-    const proxy = await serve(async (request, response) => {
-      if (request.url === "/v1/vectors/get") await change(direct);
-      const forwarded = await fetch(`${service.baseUrl}${request.url}`, {
-        method: request.method,
-        headers: { "Content-Type": "application/json", "X-API-Key": `${request.headers["x-api-key"]}` },
-        body: Buffer.concat(await request.toArray()),
-      });
-      response.writeHead(forwarded.status).end(await forwarded.text());
-    });
-    const { apiKey } = service;
-    const raced = await createClient({ baseUrl: proxy.baseUrl, apiKey }).loadIndex(options);
-    const close = async () => {
-      await connect().deleteIndex(options);
-      proxy.close();
-    };
-    return { raced, close };
-  }
-
-  test("an item that is deleted is left out", async () => {
-    const { raced, close } = await race((direct) => direct.delete({ ids: ["b"] }));
-    const include = ["distance", "contents"] as const;
-    expect(await raced.query({ queryVectors: [[0], [2]], include })).toEqual([
-      [
-        { id: "a", distance: 0, contents: "a" },
-        { id: "c", distance: 2, contents: "c" },
-      ],
-      [
-        { id: "c", distance: 0, contents: "c" },
-        { id: "a", distance: 2, contents: "a" },
-      ],
-    ]);
-    await close();
-  });
-
-  test("the fields of an item that is replaced are of one state", async () => {
-    const replaced = { id: "b", vector: [1], contents: "later", metadata: { team: 1, later: true } };
-    const { raced, close } = await race((direct) => direct.upsert([replaced]));
-    const include = ["distance", "contents", "metadata"] as const;
-    const [, found] = await raced.query({ queryVector: [0], topK: 2, include });
-    expect(found).toEqual({ id: "b", distance: 1, contents: "later", metadata: replaced.metadata });
-    await close();
-  });
-
-  test.each([[["contents"]], [["contents", "metadata"]]] as const)(
-    "an item that no longer matches the filter is left out, including %j",
-    async (include) => {
-      const replaced = { id: "b", vector: [1], contents: "of team 2", metadata: { team: 2 } };
-      const { raced, close } = await race((direct) => direct.upsert([replaced]));
-      const found = await raced.query({ queryVector: [0], filter: { team: 1 }, include });
-      expect(found.map(({ id, contents }) => [id, contents])).toEqual([
-        ["a", "a"],
-        ["c", "c"],
-      ]);
-      expect(found.every((match) => "metadata" in match === (include.length === 2))).toBe(true);
-      await close();
-    },
-  );
 });
 
 describe("failures", () => {

@@ -117,10 +117,14 @@ test("serve takes its settings from a file, and warns of variables that are no s
       cwd: folder,
       env: { SEALDEX_CONFIG: "sealdex.yaml", KEY: "0123456789abcdef", SEALDEX_PORT: port },
     });
-  await health();
-  await health("--ready");
+  expect((await health()).stdout).toBe(`running (127.0.0.1, port ${port})\n`);
+  expect((await health("--ready")).stdout).toBe(`ready (127.0.0.1, port ${port})\n`);
   await stop("SIGTERM");
-  await expect(health()).rejects.toMatchObject({ code: 1, stdout: "", stderr: "" });
+  await expect(health()).rejects.toMatchObject({
+    code: 1,
+    stdout: "",
+    stderr: `error: the service is not running (127.0.0.1, port ${port})\n`,
+  });
   const { stdout } = await run(process.execPath, [program, "keys", "create", "--help"]);
   expect(stdout).toContain("--config <file>");
 });
@@ -161,6 +165,30 @@ test("a service that others can reach without TLS says so when it starts", async
   const environment = { SEALDEX_INDEX_LOCATION: "memory:", SEALDEX_API_KEYS: "x".repeat(16) };
   await serve({ ...environment, SEALDEX_HOST: "0.0.0.0" });
   expect(output).toMatch(/"level":40.*TLS/);
+});
+
+test("on a terminal, serve says where to look, and writes requests as text", async () => {
+  const environment = { SEALDEX_INDEX_LOCATION: "file:./data", SEALDEX_API_KEYS: "x".repeat(16) };
+  const child = spawn("script", ["-qfec", `${process.execPath} ${program} serve`, "/dev/null"], {
+    cwd: folder,
+    env: { PATH: process.env.PATH, SEALDEX_PORT: "0", ...environment },
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  running = child;
+  output = "";
+  child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  const started =
+    /^Sealdex [\d.]+ at (http:\/\/127\.0\.0\.1:\d+) · dashboard \/admin · API \/docs · storage \.\/data\r\n/;
+  await expect.poll(() => output, { timeout: 60_000 }).toMatch(started);
+  const [, baseUrl] = started.exec(output) ?? [];
+  await fetch(`${baseUrl}/v1/health`);
+  await fetch(`${baseUrl}/v1/indexes/list`);
+  await expect
+    .poll(() => output, { timeout: 60_000 })
+    .toMatch(
+      /\d\d:\d\d:\d\d GET \/v1\/health 200 \(\d+ ms\)\r\n.* GET \/v1\/indexes\/list 401 unauthenticated \(/,
+    );
+  expect(output).not.toContain("{");
 });
 
 test("serve says in one line that its port is taken", async () => {

@@ -112,6 +112,44 @@ test("stores and finds texts by an embedding model", async () => {
   expect(results).toEqual([{ id: "keys", distance: expect.any(Number), metadata: { topic: "security" } }]);
 });
 
+test("runs the examples of its README", async () => {
+  const index = await client.createIndex({ indexName: "my-index", indexKey: client.generateKey() });
+  const queryVector = [0.1, 0.2, 0.3];
+  const items = [
+    {
+      id: "doc1",
+      vector: queryVector,
+      contents: "Hello world!",
+      metadata: { category: "greeting", language: "en" },
+    },
+    {
+      id: "doc2",
+      vector: [0.4, 0.5, 0.6],
+      contents: "Bonjour le monde!",
+      metadata: { category: "greeting", language: "fr" },
+    },
+  ];
+  await index.upsert({ items });
+  const { results } = await index.query({ queryVectors: queryVector, topK: 10 });
+  expect(results).toMatchObject([{ id: "doc1" }, { id: "doc2" }]);
+  const queryVectors = [queryVector, [0.4, 0.5, 0.6]];
+  const batch = await index.query({ queryVectors, topK: 5 });
+  expect(batch.results).toMatchObject([
+    [{ id: "doc1" }, { id: "doc2" }],
+    [{ id: "doc2" }, { id: "doc1" }],
+  ]);
+  const filtered = await index.query({
+    queryVectors: queryVector,
+    topK: 10,
+    nProbes: 1,
+    greedy: false,
+    filters: { category: "greeting", language: "en" },
+    include: ["distance", "metadata", "contents"],
+  });
+  const { id, contents, metadata } = items[0];
+  expect(filtered.results).toEqual([{ id, contents, metadata, distance: 0 }]);
+});
+
 test("gets, lists and deletes items", async () => {
   const { index } = await filledIndex("cyborg items");
   const got = await index.get({ ids: ["i3", "nobody", "i1"], include: ["vector", "metadata"] });

@@ -253,16 +253,21 @@ describe("all endpoints", () => {
       expect(response.headers.get("X-Error-Code")).toBe("unauthenticated");
       expect(await response.json()).toEqual({
         status_code: 401,
-        detail:
-          "X-API-Key" in headers
-            ? "X-API-Key: the API key is not accepted"
-            : "X-API-Key: the API key is missing",
+        detail: "X-API-Key" in headers ? "API key not accepted" : "missing API key: send it in X-API-Key",
       });
     }
   });
 
   test.each<[string, BodyInit | undefined, string, number, RegExp]>([
-    ["no JSON", "{", "application/json", 422, /^body: invalid JSON/],
+    ["no JSON", "{", "application/json", 422, /^body: invalid JSON at byte 1$/],
+    [
+      "an unquoted name",
+      '{"é": 1, index_name: 5}',
+      "application/json",
+      422,
+      /^body: invalid JSON at byte 10$/,
+    ],
+    ["a comma too many", '{"ids": ["a",]}', "application/json", 422, /^body: invalid JSON at byte 13$/],
     ["nothing", undefined, "application/json", 422, /^body: /],
     ["a list", "[]", "application/json", 422, /^body: expected object, got array/],
     ["null", "null", "application/json", 422, /^body: expected object, got null/],
@@ -401,12 +406,14 @@ test("a failure of the storage answers 500 or 503 in the same shape, and the log
   await failing.close();
 });
 
-test("/ leads to the pages of documentation, which begin with how to begin", async () => {
-  const response = await fetch(`${service.baseUrl}/`, { redirect: "manual" });
-  expect([response.status, response.headers.get("location")]).toEqual([302, "docs"]);
-  const pages = await fetch(`${service.baseUrl}/`);
-  expect(new URL(pages.url).pathname).toMatch(/^\/docs/);
-  expect(await pages.text()).toContain("<title>Sealdex</title>");
+test("/ names the pages that there are, and the documentation begins with how to begin", async () => {
+  const start = await fetch(`${service.baseUrl}/`);
+  expect(start.headers.get("Content-Type")).toBe("text/html; charset=utf-8");
+  const page = await start.text();
+  const links = [...page.matchAll(/href="([^"]+)"/g)].map(([, href]) => href);
+  // This service has no dashboard.
+  expect(links).toEqual(["docs", "v1/openapi.json", "v1/health"]);
+  for (const link of links) expect((await fetch(`${service.baseUrl}/${link}`)).status, link).toBe(200);
   const { info } = (await service.get("/v1/openapi.json")).body as {
     info: { title: string; description: string };
   };

@@ -40,6 +40,7 @@ export async function startService(
       | "checkStorage"
       | "indexKey"
       | "certificates"
+      | "corsOrigins"
     > = {},
 ): Promise<RunningService> {
   const {
@@ -52,6 +53,7 @@ export async function startService(
     checkStorage,
     indexKey,
     certificates,
+    corsOrigins,
     ...locations
   } = options;
   const apiKey = generateKey();
@@ -72,6 +74,7 @@ export async function startService(
     ...(indexKey && { indexKey }),
     ...(metrics && { metrics }),
     ...(certificates && { certificates }),
+    ...(corsOrigins && { corsOrigins }),
     ...(dashboard && { dashboard }),
     ...(checkStorage && { checkStorage }),
   });

@@ -25,6 +25,7 @@ test("two settings are needed, the others have defaults", () => {
     trustProxy: [],
     dashboard: true,
     automaticTraining: true,
+    corsOrigins: [],
     processes: 1,
     maxStalenessMs: 0,
     retentionMs: 900_000,
@@ -49,6 +50,7 @@ test("two settings are needed, the others have defaults", () => {
     SEALDEX_MODELS: "all-MiniLM-L6-v2, default",
     SEALDEX_MODEL_DOWNLOADS: "off",
     SEALDEX_DASHBOARD: "off",
+    SEALDEX_CORS_ORIGINS: "https://a.example",
   };
   expect(readSettings(all)).toEqual({
     host: "0.0.0.0",
@@ -60,6 +62,7 @@ test("two settings are needed, the others have defaults", () => {
     anchorLocation: { location: "local", path: "./anchors" },
     dashboard: false,
     automaticTraining: false,
+    corsOrigins: ["https://a.example"],
     processes: 4,
     maxStalenessMs: 250,
     retentionMs: 0,

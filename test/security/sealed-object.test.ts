@@ -223,6 +223,7 @@ describe("index keys", () => {
   test.each([
     ["ab", "expected 64 hexadecimal characters, got 2 characters"],
     ["a".repeat(65), "expected 64 hexadecimal characters, got 65 characters"],
+    [`${"a".repeat(64)}\n`, "got 65 characters with white space around them: trim() it"],
     ["z".repeat(64), "got 64 characters, not all hexadecimal"],
     [new Uint8Array(31), "expected 32 bytes, got 31"],
     [undefined, "got undefined"],

@@ -1,6 +1,6 @@
 /**
- * A user's program compiles, and wrong ones do not, with each TypeScript that users have: 7, and 5.9 and 6, which are installed
- * under aliases. Where `CI=true`, all must be.
+ * A user's program compiles, and wrong ones do not, with each TypeScript that users have: 7, and 5.4, 5.9 and 6, which are
+ * installed under aliases. Where `CI=true`, all must be.
  */
 
 import { execFile } from "node:child_process";
@@ -11,20 +11,21 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-const compilers = ["typescript", "typescript-6", "typescript-5.9"]
+const compilers = ["typescript", "typescript-6", "typescript-5.9", "typescript-5.4"]
   .map((name) => join(root, "node_modules", name))
   .filter((folder) => process.env.CI === "true" || existsSync(folder));
 
-const options =
-  "--noEmit --strict --module nodenext --target es2022 --lib es2023,dom --types node --skipLibCheck";
+const options = "--noEmit --strict --target es2022 --lib es2023,dom --types node";
+const modern = "--module nodenext --skipLibCheck";
 
 /** What the compiler says of a program that uses the built package. */
-async function compile(compiler: string, major: number, program: string): Promise<string> {
+async function compile(compiler: string, program: string, more = modern): Promise<string> {
+  const major = Number.parseInt(versionOf(compiler), 10);
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [
       join(compiler, "bin", "tsc"),
-      ...options.split(" "),
+      ...`${options} ${more}`.split(" "),
       ...(major >= 6 ? ["--ignoreConfig"] : []),
       join("test", "types", program),
     ],
@@ -43,8 +44,27 @@ test.each(
   compilers.flatMap((compiler) => programs.map((program) => [program, versionOf(compiler), compiler])),
 )(
   "%s compiles with TypeScript %s",
-  async (program, version, compiler) => {
-    expect(await compile(compiler, Number.parseInt(version, 10), program)).toBe("");
+  async (program, _, compiler) => {
+    expect(await compile(compiler, program)).toBe("");
+  },
+  180_000,
+);
+
+const before6 = compilers.filter((compiler) => versionOf(compiler).startsWith("5."));
+
+test.each(before6.map((compiler) => [versionOf(compiler), compiler]))(
+  "the declarations themselves compile with TypeScript %s, without skipLibCheck",
+  async (_, compiler) => {
+    expect(await compile(compiler, "core.ts", "--module nodenext")).toBe("");
+  },
+  180_000,
+);
+
+test.each(before6.map((compiler) => [versionOf(compiler), compiler]))(
+  "every import resolves with TypeScript %s and the module resolution node10",
+  async (_, compiler) => {
+    const node10 = "--module commonjs --moduleResolution node10 --esModuleInterop --skipLibCheck";
+    expect(await compile(compiler, "imports.ts", node10)).toBe("");
   },
   180_000,
 );

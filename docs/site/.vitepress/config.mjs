@@ -27,6 +27,11 @@ export default defineConfig({
         text: "Guides",
         items: [
           { text: "LangChain", link: "/docs/langchain" },
+          { text: "Library", link: "/docs/library" },
+          { text: "Items", link: "/docs/items" },
+          { text: "Keyword and hybrid search", link: "/docs/hybrid" },
+          { text: "Index types", link: "/docs/index-types" },
+          { text: "Security", link: "/docs/security" },
           { text: "Storage locations", link: "/docs/storage" },
           { text: "Embedding models", link: "/docs/embeddings" },
           { text: "Training", link: "/docs/training" },
@@ -35,6 +40,8 @@ export default defineConfig({
           { text: "Storage drivers", link: "/docs/storage-drivers" },
           { text: "The HTTP service", link: "/packages/server/" },
           { text: "Operating the service", link: "/docs/service" },
+          { text: "Requests", link: "/docs/requests" },
+          { text: "Other clients", link: "/docs/clients" },
           { text: "The dashboard", link: "/docs/dashboard" },
         ],
       },
@@ -42,6 +49,7 @@ export default defineConfig({
         text: "Reference",
         items: [
           { text: "API", link: "/api/" },
+          { text: "Errors", link: "/docs/errors" },
           { text: "Stored format", link: "/docs/internals/format" },
           { text: "Architecture", link: "/docs/internals/architecture" },
           { text: "Benchmarks", link: "/bench/" },

@@ -43,7 +43,9 @@ function SignedIn() {
         Skip to content
       </a>
       <header>
-        <strong>Sealdex</strong>
+        <strong class="brand">
+          <img src="favicon.svg" alt="" width="28" height="28" /> Sealdex
+        </strong>
         <Navigation label="Views" links={views} current={title} />
         <button type="button" onClick={() => signOut()}>
           Sign out

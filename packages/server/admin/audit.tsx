@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { AuditEntry } from "./answers.js";
-import { Failure } from "./failure.js";
+import { Failure, isUnsupported } from "./failure.js";
 import { useLoaded } from "./loaded.js";
 import { Pager } from "./pager.js";
 import { ask } from "./session.js";
@@ -20,6 +20,14 @@ export function Audit() {
   const starts = useSignal<readonly string[]>([]);
   const { value, error, reload } = useLoaded(() => load(starts.value.at(-1)), [starts.value]);
   const page = value.value;
+  if (isUnsupported(error.value)) {
+    return (
+      <p class="card">
+        This service keeps no audit log. Start it with <code>SEALDEX_ROOT_KEY</code> and{" "}
+        <code>SEALDEX_AUDIT_FOLDER</code> to see one here.
+      </p>
+    );
+  }
   return (
     <>
       <p class="hint">

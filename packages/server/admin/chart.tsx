@@ -20,7 +20,10 @@ interface ChartProps {
 }
 
 const height = 150;
-const axisWidth = 70;
+const axisWidth = 64;
+const axisHeight = 26;
+/** Room for the half of the last time beyond the end of the axis. */
+const padding: uPlot.Padding = [8, 28, 0, 0];
 const darkScheme = matchMedia("(prefers-color-scheme: dark)");
 
 export function Chart({ title, times, series, format }: ChartProps) {
@@ -88,9 +91,15 @@ function optionsOf(
     height,
     legend: { show: false },
     cursor: { show: false },
+    padding,
     scales: { y: { range: (_plot, _min, max) => [0, max > 0 ? 1.1 * max : 1] } },
     axes: [
-      { ...axis, space: 80, values: (_plot, splits) => splits.map((seconds) => formatClock(1000 * seconds)) },
+      {
+        ...axis,
+        space: 90,
+        size: axisHeight,
+        values: (_plot, splits) => splits.map((seconds) => formatClock(1000 * seconds)),
+      },
       { ...axis, size: axisWidth, values: (_plot, splits) => splits.map(format) },
     ],
     series: [

@@ -3,8 +3,9 @@
 import { useSignal } from "@preact/signals";
 import type { KnownIndex } from "./answers.js";
 import { Failure } from "./failure.js";
-import { formatBytes, formatInteger, formatTime } from "./format.js";
+import { formatBytes, formatCount, formatInteger, formatTime } from "./format.js";
 import { useLoaded } from "./loaded.js";
+import { NewIndex } from "./new-index.js";
 import { Pager } from "./pager.js";
 import { ask } from "./session.js";
 import { Table } from "./table.js";
@@ -14,23 +15,25 @@ const pageSize = 50;
 export function Indexes() {
   /** The name before each page from the second on. */
   const starts = useSignal<readonly string[]>([]);
-  const { value, error } = useLoaded(() => load(starts.value.at(-1)), [starts.value]);
+  const { value, error, reload } = useLoaded(() => load(starts.value.at(-1)), [starts.value]);
   const names = value.value;
   const next = names?.length === pageSize ? names.at(-1)?.name : undefined;
   return (
     <>
       <p class="hint">
-        Without the key of an index, the service knows its name. It knows more while it has the index open,
-        within ten minutes of a request that brought the key to this process. To look into an index yourself,
-        open it under <a href="#/data">Data</a>.
+        Details appear only while an index is open in this process. Indexes close 10 minutes after their last
+        request. To look into an index, open it under <a href="#/data">Data</a> with its key.
       </p>
       <Failure error={error.value} />
       <Table
         label="Indexes"
-        columns={["Name", "Items", "Size", "Segments", "Type", "Trained", "Last write"]}
+        columns={["Name", "State", "Items", "Size", "Segments", "Type", "Trained", "Last write"]}
+        numeric={["Items", "Size", "Segments"]}
+        empty="No indexes yet. Create the first one below, or with POST /v1/indexes/create."
         rows={names?.map((index) => ({ key: index.name, cells: cellsOf(index) }))}
       />
       <Pager starts={starts} next={next} />
+      <NewIndex onCreated={() => void reload()} />
     </>
   );
 }
@@ -46,16 +49,17 @@ async function load(after = ""): Promise<KnownIndex[]> {
 function cellsOf({ name, items, description, lastWriteAt }: KnownIndex) {
   const link = <a href={`#/data?${new URLSearchParams({ index: name })}`}>{name}</a>;
   const written = lastWriteAt === undefined ? "unknown" : formatTime(lastWriteAt);
-  if (description === undefined) return [link, "not open", "–", "–", "–", "–", written];
+  if (description === undefined) return [link, "closed", "–", "–", "–", "–", "–", written];
   const { indexType, indexConfig, isTrained, segments, storedBytes, trainingFailure } = description;
   const { dimension, metric, nLists } = indexConfig;
-  const trained = isTrained ? `${formatInteger(nLists)} lists` : "no";
+  const trained = isTrained ? formatCount(nLists, "list") : "no";
   return [
     link,
+    <span class="good">open</span>,
     formatInteger(items ?? 0),
     formatBytes(storedBytes),
     formatInteger(segments),
-    `${indexType}, ${metric}, ${dimension === 0 ? "no" : dimension} dimensions`,
+    `${indexType}, ${metric}, ${formatCount(dimension, "dimension")}`,
     trainingFailure === undefined ? trained : <span class="bad">failed: {trainingFailure}</span>,
     written,
   ];

@@ -1,10 +1,11 @@
 /** Issues an API key, and shows it once. */
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { ApiKey, Scope } from "./answers.js";
 import { Failure } from "./failure.js";
 import { ask } from "./session.js";
+import { ShownOnce } from "./shown-once.js";
 import { useTask } from "./task.js";
 
 interface IssueKeyProps {
@@ -25,12 +26,13 @@ const dayMs = 24 * 60 * 60 * 1000;
 export function IssueKey({ like, onIssued }: IssueKeyProps) {
   const { isBusy, failure, run } = useTask();
   const issued = useSignal<NewKey | undefined>(undefined);
+  const kept = useMemo(() => keptExpiry(like), [like]);
 
   function submit(event: SubmitEvent): void {
     event.preventDefault();
     const form = event.currentTarget as HTMLFormElement;
     void run(async () => {
-      issued.value = await ask<NewKey>("POST", "/v1/keys", bodyOf(new FormData(form)));
+      issued.value = await ask<NewKey>("POST", "/v1/keys", bodyOf(new FormData(form), kept));
       form.reset();
       onIssued();
     });
@@ -68,12 +70,33 @@ export function IssueKey({ like, onIssued }: IssueKeyProps) {
           ))}
         </fieldset>
         <p class="field">
-          <label for="key-indexes">Only these indexes, one per line (empty: all)</label>
-          <textarea id="key-indexes" name="indexes" rows={3} defaultValue={like?.indexes?.join("\n")} />
+          <label for="key-indexes">Only these indexes</label>
+          <textarea
+            id="key-indexes"
+            name="indexes"
+            rows={3}
+            aria-describedby="key-indexes-hint"
+            defaultValue={like?.indexes?.join("\n")}
+          />
+          <span id="key-indexes-hint" class="hint">
+            One name per line. Leave empty for all indexes.
+          </span>
         </p>
         <p class="field">
-          <label for="key-days">Expires after so many days (empty: never)</label>
-          <input id="key-days" name="days" type="number" min="1" max="3650" step="1" />
+          <label for="key-days">Expires after (days)</label>
+          <input
+            id="key-days"
+            name="days"
+            type="number"
+            min="1"
+            max="3650"
+            step="1"
+            aria-describedby="key-days-hint"
+            defaultValue={kept?.days}
+          />
+          <span id="key-days-hint" class="hint">
+            Leave empty for a key that never expires.
+          </span>
         </p>
         <button type="submit" class="primary" disabled={isBusy.value}>
           Issue
@@ -82,64 +105,42 @@ export function IssueKey({ like, onIssued }: IssueKeyProps) {
       <Failure error={failure.value} />
       {issued.value !== undefined && (
         <ShownOnce
-          issued={issued.value}
+          secret={issued.value.apiKey}
           onDone={() => {
             issued.value = undefined;
           }}
-        />
+        >
+          The key of “{issued.value.name}”. <strong>It cannot be shown again.</strong>
+        </ShownOnce>
       )}
     </section>
   );
 }
 
-interface ShownOnceProps {
-  readonly issued: NewKey;
-  readonly onDone: () => void;
+interface KeptExpiry {
+  /** Text of the form: rounded up; 0, which the form refuses, for an expired key. */
+  readonly days: string;
+  readonly at: number;
 }
 
-function ShownOnce({ issued, onDone }: ShownOnceProps) {
-  const copied = useSignal(false);
-  const box = useRef<HTMLDivElement>(null);
-  useEffect(() => box.current?.focus(), [issued]);
-
-  async function copy(): Promise<void> {
-    await navigator.clipboard.writeText(issued.apiKey);
-    copied.value = true;
-  }
-
-  return (
-    <div ref={box} class="once" role="region" aria-label="The new key" tabIndex={-1}>
-      <p>
-        The key of “{issued.name}”. <strong>It cannot be shown again.</strong>
-      </p>
-      <p>
-        <code class="key">{issued.apiKey}</code>
-      </p>
-      <div class="actions">
-        {/* Only pages that came over TLS, or from this machine, may write to the clipboard. */}
-        {isSecureContext && (
-          <button type="button" onClick={() => void copy()}>
-            {copied.value ? "Copied" : "Copy"}
-          </button>
-        )}
-        <button type="button" onClick={onDone}>
-          Hide
-        </button>
-      </div>
-    </div>
-  );
+function keptExpiry(like: ApiKey | undefined): KeptExpiry | undefined {
+  if (like?.expiresAt === undefined) return undefined;
+  const days = Math.max(0, Math.ceil((like.expiresAt - Date.now()) / dayMs));
+  return { days: `${days}`, at: like.expiresAt };
 }
 
-function bodyOf(form: FormData) {
+function bodyOf(form: FormData, kept: KeptExpiry | undefined) {
   const indexes = String(form.get("indexes"))
     .split("\n")
     .map((name) => name.trim())
     .filter((name) => name !== "");
-  const days = Number(form.get("days"));
+  const days = String(form.get("days"));
+  // With unchanged days, a duplicate must not outlive its original, not even by a rounding.
+  const expiresAt = days === kept?.days ? kept.at : Date.now() + Number(days) * dayMs;
   return {
     name: String(form.get("name")).trim(),
     scopes: form.getAll("scope"),
     ...(indexes.length > 0 && { indexes }),
-    ...(days > 0 && { expires_at: Date.now() + days * dayMs }),
+    ...(days !== "" && { expires_at: expiresAt }),
   };
 }

@@ -3,10 +3,11 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import type { ApiKey } from "./answers.js";
-import { Failure } from "./failure.js";
+import { Failure, isUnsupported } from "./failure.js";
 import { formatTime } from "./format.js";
 import { IssueKey } from "./issue-key.js";
 import { useLoaded } from "./loaded.js";
+import { Modal } from "./modal.js";
 import { Pager } from "./pager.js";
 import { ask } from "./session.js";
 import { Table } from "./table.js";
@@ -24,7 +25,7 @@ export function Keys() {
   const like = useSignal<ApiKey | undefined>(undefined);
   const form = useRef<HTMLDivElement>(null);
 
-  function restrict(key: ApiKey): void {
+  function duplicate(key: ApiKey): void {
     like.value = key;
     form.current?.querySelector("input")?.focus();
   }
@@ -38,8 +39,8 @@ export function Keys() {
     key.expiresAt === undefined ? "never" : formatTime(key.expiresAt),
     key.lastUsedAt === undefined ? "never" : formatTime(key.lastUsedAt),
     <span class="actions">
-      <button type="button" aria-label={`Issue one like ${key.name}`} onClick={() => restrict(key)}>
-        Issue one like it
+      <button type="button" aria-label={`Duplicate ${key.name}`} onClick={() => duplicate(key)}>
+        Duplicate
       </button>
       <button
         type="button"
@@ -54,6 +55,13 @@ export function Keys() {
     </span>,
   ];
 
+  if (isUnsupported(error.value)) {
+    return (
+      <p class="card">
+        This service issues no API keys. Start it with <code>SEALDEX_ROOT_KEY</code> to manage keys here.
+      </p>
+    );
+  }
   return (
     <>
       <Failure error={error.value} />
@@ -64,8 +72,8 @@ export function Keys() {
       />
       <Pager starts={starts} next={next} />
       <p class="hint">
-        A key cannot be changed. To restrict one, issue one like it with less, hand that out, and revoke the
-        first. The last use is up to ten minutes old if the key was used in another process.
+        Keys cannot be edited. To change one, duplicate it, adjust, and revoke the old key. The last use is up
+        to ten minutes old if the key was used in another process.
       </p>
       <div ref={form}>
         <IssueKey key={like.value?.id} like={like.value} onIssued={() => void reload()} />
@@ -103,8 +111,7 @@ function ConfirmRevocation({ apiKey, onClose }: ConfirmRevocationProps) {
     });
 
   return (
-    <dialog ref={showModal} aria-labelledby="revoke-title" onClose={onClose}>
-      <h2 id="revoke-title">Revoke “{apiKey.name}”?</h2>
+    <Modal title={`Revoke “${apiKey.name}”?`} onClose={onClose}>
       <p>
         Requests with this key are refused at once by this process, and by all others after at most 10
         seconds. It cannot be undone.
@@ -121,10 +128,6 @@ function ConfirmRevocation({ apiKey, onClose }: ConfirmRevocationProps) {
           Revoke it
         </button>
       </form>
-    </dialog>
+    </Modal>
   );
-}
-
-function showModal(dialog: HTMLDialogElement | null): void {
-  if (dialog?.open === false) dialog.showModal();
 }

@@ -24,6 +24,7 @@ export interface Point {
   readonly rssBytes: number;
   readonly heapBytes: number;
   readonly cacheBytes: number;
+  readonly eventLoopMs: number;
 }
 
 export const latest = signal<Live | undefined>(undefined);
@@ -82,6 +83,7 @@ function pointBetween(before: Live, live: Live): Point {
     rssBytes: live.memory.rssBytes,
     heapBytes: live.memory.heapBytes,
     cacheBytes: live.cache.bytes,
+    eventLoopMs: 1000 * live.eventLoopSeconds,
   };
 }
 

@@ -26,6 +26,7 @@ export function Locations() {
       <Table
         label="Storage locations"
         columns={["Location", "Kind", "Health", "Calls", "Failed", "Read", "Written"]}
+        numeric={["Calls", "Failed", "Read", "Written"]}
         rows={value.value?.locations.map((location) => ({ key: location.name, cells: cellsOf(location) }))}
       />
       <p class="hint">

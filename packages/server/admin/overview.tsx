@@ -2,7 +2,16 @@
 
 import { Chart, type Series } from "./chart.js";
 import { Failure } from "./failure.js";
-import { formatBytes, formatInteger, formatMs, formatNumber, formatShare, formatTime } from "./format.js";
+import type { Live } from "./answers.js";
+import {
+  formatBytes,
+  formatCount,
+  formatInteger,
+  formatMs,
+  formatNumber,
+  formatShare,
+  formatTime,
+} from "./format.js";
 import { latest, liveError, type Point, points } from "./live.js";
 import { Locations } from "./locations.js";
 
@@ -17,14 +26,7 @@ export function Overview() {
   return (
     <>
       <Failure error={liveError.value} />
-      {live !== undefined && (
-        <p class="hint">
-          Version {live.version}, started {formatTime(live.startedAt)}. Since then:{" "}
-          {formatInteger(live.requests)} requests, of which {formatInteger(live.queries.count)} queries. Open
-          indexes: {live.openIndexes}. Trainings running: {live.trainingsRunning}. Charts begin when you sign
-          in.
-        </p>
-      )}
+      {live !== undefined && <Tiles live={live} />}
       <section aria-label="Charts" class="charts">
         <Chart
           title="Throughput"
@@ -67,10 +69,39 @@ export function Overview() {
           ]}
           format={formatBytes}
         />
+        <Chart
+          title="Event loop"
+          times={times}
+          series={[series("delay, p99", "series-2", "eventLoopMs")]}
+          format={formatMs}
+        />
       </section>
+      <p class="hint">Charts begin when you sign in.</p>
       <Locations />
       <Errors />
     </>
+  );
+}
+
+/** The figures that people look for first. */
+function Tiles({ live }: { readonly live: Live }) {
+  const tiles = [
+    ["Queries", formatInteger(live.queries.count), `of ${formatCount(live.requests, "request")}`],
+    ["Open indexes", formatInteger(live.openIndexes), "in this process"],
+    ["Trainings", formatInteger(live.trainingsRunning), "running now"],
+    ["Version", live.version, `started ${formatTime(live.startedAt)}`],
+  ];
+  return (
+    <dl class="tiles">
+      {tiles.map(([name, value, note]) => (
+        <div key={name} class="card">
+          <dt>{name}</dt>
+          <dd>
+            <strong>{value}</strong> <span class="hint">{note}</span>
+          </dd>
+        </div>
+      ))}
+    </dl>
   );
 }
 

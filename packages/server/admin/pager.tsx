@@ -14,6 +14,7 @@ interface PagerProps {
 
 export function Pager({ starts, next, labels = ["Previous", "Next"], children }: PagerProps) {
   const [back, forward] = labels;
+  if (starts.value.length === 0 && next === undefined) return <div class="actions">{children}</div>;
   return (
     <div class="actions">
       <button

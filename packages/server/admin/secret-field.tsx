@@ -5,9 +5,11 @@ import { useId } from "preact/hooks";
 interface SecretFieldProps {
   readonly name: string;
   readonly label: string;
+  /** A regular expression, and the words for it. */
+  readonly pattern?: readonly [pattern: string, meaning: string];
 }
 
-export function SecretField({ name, label }: SecretFieldProps) {
+export function SecretField({ name, label, pattern }: SecretFieldProps) {
   const id = useId();
   return (
     <p class="field">
@@ -19,6 +21,8 @@ export function SecretField({ name, label }: SecretFieldProps) {
         class="secret"
         type="text"
         required
+        pattern={pattern?.[0]}
+        title={pattern?.[1]}
         autocomplete="off"
         autocapitalize="off"
         spellcheck={false}

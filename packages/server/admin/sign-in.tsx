@@ -21,10 +21,16 @@ export function SignIn() {
 
   return (
     <main class="sign-in">
-      <h1>Sealdex</h1>
+      <h1 class="brand">
+        <img src="favicon.svg" alt="" width="36" height="36" /> Sealdex
+      </h1>
       <form onSubmit={submit}>
         <SecretField name="apiKey" label="Admin API key" />
-        <p class="hint">The key stays in the memory of this tab. Reloading the page signs you out.</p>
+        <p class="hint">
+          The root key of the service, one of <code>SEALDEX_API_KEYS</code>, or a key from{" "}
+          <code>sealdex-server keys create --name me --scope admin</code>. It stays in the memory of this tab;
+          reloading the page signs you out.
+        </p>
         <button type="submit" class="primary" disabled={isBusy.value}>
           {isBusy.value ? "Signing in…" : "Sign in"}
         </button>

@@ -18,6 +18,7 @@ import { auditRequests } from "./audit/audit-requests.js";
 import { limitRequests, refuseUnderPressure } from "./http/admission.js";
 import type { Certificates } from "./http/certificates.js";
 import { limitConnections } from "./http/connections.js";
+import { allowOrigins } from "./http/cors.js";
 import { addDashboard } from "./http/dashboard.js";
 import { addDocumentation } from "./http/documentation.js";
 import { type Log, newServer, type Server } from "./http/http-server.js";
@@ -63,6 +64,8 @@ export interface AppOptions {
   readonly log?: Log;
   /** Proxies whose `X-Forwarded-For` names the client. Default: none; the header is ignored. */
   readonly trustProxy?: string[];
+  /** Origins of pages that may call the service. Default: none but its own. */
+  readonly corsOrigins?: readonly string[];
   /** Default: a single process. */
   readonly siblings?: Siblings;
   /** Default: HTTP without TLS. */
@@ -72,12 +75,18 @@ export interface AppOptions {
 /** Returns a service that is ready to listen. */
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const { version, audit, metrics, dashboard, log, trustProxy, indexKey, certificates } = options;
-  const { siblings = new Siblings(), checkStorage = async () => undefined, models = [] } = options;
+  const {
+    corsOrigins = [],
+    siblings = new Siblings(),
+    checkStorage = async () => undefined,
+    models = [],
+  } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const app = newServer({ limits, log, trustProxy, certificates });
   limitConnections(app, limits.connectionsMax);
   limitAddresses(app, limits, siblings);
-  await addDocumentation(app, version);
+  if (corsOrigins.length > 0) await allowOrigins(app, corsOrigins);
+  await addDocumentation(app, version, dashboard !== undefined);
 
   const client = indexKey === undefined ? options.client : useServiceKey(app, options.client, indexKey);
   const keys = acceptedKeys(options.apiKeys, options.issuing);

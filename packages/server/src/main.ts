@@ -5,9 +5,11 @@ import { Command } from "commander";
 import { generateKey, SealdexError } from "sealdex/core";
 import { addAuditCommand } from "./commands/audit.js";
 import { addHealthCommand } from "./commands/health.js";
+import { addIndexCommand } from "./commands/index.js";
 import { addKeysCommand } from "./commands/keys.js";
 import { addTransferCommands } from "./commands/transfer.js";
 import { serve } from "./commands/serve.js";
+import { addWrapsCommand } from "./commands/wraps.js";
 import { loadSettings } from "./settings/load-settings.js";
 import { settingsHelp } from "./settings/settings-help.js";
 
@@ -40,6 +42,8 @@ program
 addKeysCommand(program, settings);
 addAuditCommand(program, settings);
 addHealthCommand(program, settings);
+addIndexCommand(program, settings);
+addWrapsCommand(program, settings);
 addTransferCommands(program, settings);
 
 try {

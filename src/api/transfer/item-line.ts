@@ -25,7 +25,17 @@ export function encodeLine(item: StoredItem, form: VectorForm): string {
   return `{${fields.join(",")}}\n`;
 }
 
-/** Throws `invalid_request`. `upsert` checks the item itself. */
+/** Names of the fields in exports of other stores. */
+const otherNames = {
+  id: ["_id"],
+  vector: ["embedding", "values"],
+  contents: ["document", "text", "pageContent", "page_content"],
+} as const;
+
+/**
+ * Takes the field names of other stores too, and makes a random id if there is none. Throws
+ * `invalid_request`. `upsert` checks the item itself.
+ */
 export function decodeLine(line: string, where: string): IngestItem {
   let value: unknown;
   try {
@@ -37,17 +47,29 @@ export function decodeLine(line: string, where: string): IngestItem {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw invalid(`${where}: expected a JSON object, got ${typeName(value)}`);
   }
-  const { vector, expiresAt, ...item } = value as IngestItem & {
+  const { vector, expiresAt, ...item } = withOwnNames({ ...value }) as unknown as IngestItem & {
     readonly vector?: unknown;
     readonly expiresAt?: unknown;
   };
   return {
     ...item,
+    id: item.id === undefined ? crypto.randomUUID() : item.id,
     ...(vector !== undefined && {
       vector: typeof vector === "string" ? decodeBase64(vector, where) : vector,
     }),
     ...(expiresAt !== undefined && { expiresAt: decodeTime(expiresAt, `${where}.expiresAt`) }),
   };
+}
+
+/** Of several names for one field, the others stay, and are refused as unknown. */
+function withOwnNames(line: Record<string, unknown>): Record<string, unknown> {
+  for (const [name, others] of Object.entries(otherNames)) {
+    const other = Object.hasOwn(line, name) ? undefined : others.find((each) => Object.hasOwn(line, each));
+    if (other === undefined) continue;
+    line[name] = line[other];
+    delete line[other];
+  }
+  return line;
 }
 
 function vectorText(vector: Float32Array, form: "base64" | "numbers"): string {

@@ -21,7 +21,7 @@ import { type ContentsBody, decodeContentsBody, encodeContents } from "./items.j
 import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
 import type { OrderedQueryBody } from "./order.js";
 import { decodeNamespace, encodeNamespace, type NamespaceBody } from "./namespaces.js";
-import { decodeVector, encodeVector, encodeVectors, decodeInteger, checkRange } from "./values.js";
+import { decodeVector, encodeVector, encodeVectors, decodeInteger, checkRange, texts } from "./values.js";
 
 /** The longest body of requests with vectors, filters or ids. */
 export const queryBytesMax = 8 * 1024 * 1024;
@@ -55,7 +55,6 @@ export type Query = SingleQuery | TextQuery | RankedQuery | BatchQuery | WordQue
 /** Matches of a reranked query: a cross-encoder reads four texts for each. */
 const rankedMax = 100;
 
-/** `query.include` may have `distance` and `metadata`, as the HTTP interface allows. */
 export function encodeQuery(address: OpenIndexOptions, query: Query): QueryBody {
   const { queryVector, queryVectors, queryContents } = query as Partial<SingleQuery & TextQuery & BatchQuery>;
   const { queryText, fusion } = query as Partial<WordQuery>;
@@ -78,7 +77,7 @@ export function encodeQuery(address: OpenIndexOptions, query: Query): QueryBody 
     top_k: checkRange(topK, [0, topKMax], "topK"),
     ...encodeProbing(query),
     filters: encodeFilter(filterOf(query, "query")),
-    include,
+    include: texts(include, "include"),
     rerank,
     query_text: queryText,
     fusion: fusion && { ...fusion },
@@ -116,7 +115,6 @@ export function decodeQueryOptions(body: Omit<QueryBody, "query_vectors" | "quer
 }
 
 export function decodeQuery(body: QueryBody): Query {
-  refuseItemFields(body.include ?? []);
   const options = decodeQueryOptions(body);
   // Some clients send `query_vectors: []` together with a text.
   const vectors: readonly unknown[] = body.query_vectors ?? [];
@@ -146,14 +144,6 @@ export function decodeQuery(body: QueryBody): Query {
   if (queryContents !== undefined) return { ...options, queryContents };
   if (!isVector(vectors[0])) return { ...options, queryVector: decodeVector(vectors, "query_vectors") };
   return { ...options, queryVectors: vectors.map((row, i) => decodeVector(row, `query_vectors[${i}]`)) };
-}
-
-/** Over HTTP, matches have neither vectors nor contents, unlike ordered items. */
-function refuseItemFields(include: readonly WordField[]): void {
-  const at = include.findIndex((field) => field === "vector" || field === "decoded" || field === "contents");
-  if (at < 0) return;
-  const expected = "distance, metadata, or with query_text scores, highlights";
-  throw invalid(`include[${at}]: expected one of ${expected}, got ${include[at]}, which requires order_by`);
 }
 
 /** One vector, or a batch of one. */

@@ -4,14 +4,14 @@
  */
 
 import type { RawMetadata } from "../../api/served-index.js";
-import type { ItemPage, Match, RankedMatch, ScoredMatch, StoredItem } from "../../api/vector-index.js";
+import type { ItemPage, Match, ScoredMatch, StoredItem } from "../../api/vector-index.js";
 import { encodeVector } from "./values.js";
 
 /** `{"results":[…]}`, flat or one list per query. Matches have raw metadata. */
 export function* matchTexts(matches: readonly Match[] | readonly (readonly Match[])[]): Generator<string> {
   yield '{"results":';
-  if (isBatch(matches)) yield* listTexts(matches, (list) => listTexts(list, matchText));
-  else yield* listTexts(matches, matchText);
+  if (isBatch(matches)) yield* listTexts(matches, (list) => listTexts(list, itemText));
+  else yield* listTexts(matches, itemText);
   yield "}";
 }
 
@@ -74,40 +74,20 @@ function* listTexts<T>(list: readonly T[], texts: (entry: T) => Iterable<string>
   yield "]";
 }
 
-type WordFields = Partial<Pick<ScoredMatch<readonly ["scores", "highlights"]>, "scores" | "highlights">>;
+type Encoded = Partial<ScoredMatch> & StoredItem & RawMetadata;
 
-function matchText({
-  id,
-  namespace,
-  distance,
-  score,
-  scores,
-  highlights,
-  metadataJson,
-  expiresAt,
-}: Match & RawMetadata & Partial<RankedMatch> & WordFields): Iterable<string> {
-  const words = member("score", score) + member("scores", scores) + member("highlights", highlights);
-  const found = member("namespace", namespace) + member("distance", distance) + words;
-  return [
-    `{"id":${JSON.stringify(id)}${found}${metadataMember(metadataJson)}${member("expires_at", expiresAt)}}`,
-  ];
-}
-
-function itemText({
-  id,
-  namespace,
-  vector,
-  decoded,
-  contents,
-  metadataJson,
-  expiresAt,
-}: StoredItem & RawMetadata): Iterable<string> {
-  const vectors =
+function itemText({ id, metadataJson, expiresAt, vector, decoded, ...others }: Encoded): Iterable<string> {
+  const fields =
+    member("namespace", others.namespace) +
+    member("distance", others.distance) +
+    member("score", others.score) +
+    member("scores", others.scores) +
+    member("highlights", others.highlights) +
     member("vector", vector && encodeVector(vector, "vector")) +
-    member("decoded", decoded && encodeVector(decoded, "decoded"));
-  const stored = member("namespace", namespace) + vectors + member("contents", contents);
+    member("decoded", decoded && encodeVector(decoded, "decoded")) +
+    member("contents", others.contents);
   return [
-    `{"id":${JSON.stringify(id)}${stored}${metadataMember(metadataJson)}${member("expires_at", expiresAt)}}`,
+    `{"id":${JSON.stringify(id)}${fields}${metadataMember(metadataJson)}${member("expires_at", expiresAt)}}`,
   ];
 }
 

@@ -2,48 +2,32 @@
 
 import { SealdexError } from "../../errors.js";
 import { decodeTime, decodeVector } from "./values.js";
-import type { Match, Metadata, StoredItem } from "../../api/vector-index.js";
-
-export type MatchBody = Pick<Match, "id" | "namespace" | "distance" | "metadata"> & {
-  readonly expires_at?: unknown;
-};
+import type { Match, StoredItem } from "../../api/vector-index.js";
 
 /** One list per query. `batch`: whether the request had several. */
 export function decodeResults(json: unknown, batch: boolean): Match[][] {
   const results = field(json, "results");
-  return (batch ? list(results) : [results]).map((matches) => entries<MatchBody>(matches).map(decodeMatch));
+  return (batch ? list(results) : [results]).map(decodeItems);
 }
 
-function decodeMatch({ expires_at, ...match }: MatchBody): Match {
-  return { ...match, ...expiryOf(expires_at) };
-}
-
-function expiryOf(text: unknown): { readonly expiresAt?: Date } {
-  return text === undefined ? {} : { expiresAt: decodeTime(text, "results.expires_at") };
-}
-
-export interface StoredItemBody {
-  readonly id: string;
-  readonly namespace?: string;
-  readonly vector?: number[];
-  readonly decoded?: number[];
-  readonly contents?: string;
-  readonly metadata?: Metadata;
-  readonly expires_at?: string;
-}
+export type StoredItemBody = Omit<Match, "vector" | "decoded" | "expiresAt"> & {
+  readonly vector?: readonly number[];
+  readonly decoded?: readonly number[];
+  readonly expires_at?: unknown;
+};
 
 export function decodeStoredItems(json: unknown): StoredItem[] {
-  return entries<StoredItemBody>(field(json, "results")).map(
-    ({ id, namespace, vector, decoded, contents, metadata, expires_at }) => ({
-      id,
-      ...(namespace !== undefined && { namespace }),
-      ...(vector && { vector: decodeVector(vector, "vector") }),
-      ...(decoded && { decoded: decodeVector(decoded, "decoded") }),
-      ...(contents !== undefined && { contents }),
-      ...(metadata && { metadata }),
-      ...expiryOf(expires_at),
-    }),
-  );
+  return decodeItems(field(json, "results"));
+}
+
+/** Matches have scores and other fields besides those of items. */
+function decodeItems(results: unknown): Match[] {
+  return entries<StoredItemBody>(results).map(({ vector, decoded, expires_at, ...item }) => ({
+    ...item,
+    ...(vector && { vector: decodeVector(vector, "vector") }),
+    ...(decoded && { decoded: decodeVector(decoded, "decoded") }),
+    ...(expires_at !== undefined && { expiresAt: decodeTime(expires_at, "results.expires_at") }),
+  }));
 }
 
 /** The strings of a list in a response, for example ids. */

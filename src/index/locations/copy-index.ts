@@ -111,7 +111,7 @@ async function checkPlace(index: OpenIndex, { place, stores, folders }: Target):
   if (!records.every(isThis)) {
     throw new SealdexError(
       "already_exists",
-      `index "${newName}": the name is taken at the target of the copy`,
+      `index "${newName}": it already exists at the target of the copy`,
     );
   }
   if (newest === undefined) return undefined;

@@ -269,7 +269,8 @@ function otherFormat(indexName: string, version: number): SealdexError {
 function wrongKey({ indexName }: StoredRecord): SealdexError {
   return new SealdexError(
     "wrong_index_key",
-    `index "${indexName}": this key does not open the index (a wrong or revoked key)`,
+    `index "${indexName}": this key does not open the index (a wrong or revoked key). A program that calls ` +
+      'generateKey() each time it runs has a new key each time: keep the key, or use fileKey("./notes.key", { create: true })',
   );
 }
 

@@ -134,7 +134,7 @@ export function namespaceName(indexId: Uint8Array, handle: Uint8Array, erasures:
 }
 
 /** Instead of an index id: the index of the previous generation was deleted. */
-export const deletedIndexId = new Uint8Array(16);
+export const deletedIndexId: Uint8Array = new Uint8Array(16);
 
 /** The parts of an anchor's name. */
 export interface AnchorNameParts {

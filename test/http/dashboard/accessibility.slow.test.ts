@@ -9,13 +9,24 @@ import { type DashboardService, openBrowser, openIndex, signIn, startDashboard, 
 let service: DashboardService;
 const indexName = "animals";
 const indexKey = generateKey();
+/** As long as ids of real stores. */
+const suffix = `#${"chunk/of/a/document".repeat(5)}`;
 
 beforeAll(async () => {
   service = await startDashboard();
   const client = createClient({ baseUrl: service.baseUrl, apiKey: service.rootKey });
-  const index = await client.createIndex({ indexName, indexKey });
+  const index = await client.createIndex({ indexName, indexKey, textIndex: true });
   const vectors = Array.from({ length: 60 }, (_, i) => [i, (i * 7) % 11, (i * 5) % 13]);
-  await index.upsert(vectors.map((vector, i) => ({ id: `item-${i}`, vector, metadata: { group: i % 3 } })));
+  const contents = "A long text. ".repeat(50);
+  await index.upsert(
+    vectors.map((vector, i) => ({
+      id: `item-${i}${i === 1 ? suffix : ""}`,
+      vector,
+      contents,
+      metadata: { group: i % 3 },
+    })),
+  );
+  await index.train({ nLists: 2 });
   await service.post(
     "/v1/keys",
     { name: "a key of a rather long name", scopes: ["read"], indexes: [indexName] },
@@ -46,6 +57,17 @@ async function forEachView(page: Page, look: (view: string) => Promise<void>): P
   await openIndex(page, indexName, indexKey);
   await page.getByText("item-10").waitFor();
   await look("Items");
+  await page.getByRole("button", { name: `item-1${suffix}` }).click();
+  await page.getByRole("dialog").waitFor();
+  await look("Item");
+  await page.keyboard.press("Escape");
+  await page.getByRole("link", { name: "Ask" }).click();
+  await page.getByLabel("Question").fill("text");
+  await page.getByText("Found by words.").waitFor();
+  await page.getByRole("button", { name: "Ask" }).click();
+  await page.getByRole("listitem").first().waitFor();
+  await look("Ask");
+  await page.getByRole("link", { name: "Items" }).click();
   await page.getByRole("link", { name: "Similar to item-10" }).click();
   await page.getByRole("link", { name: "item-" }).first().waitFor();
   await look("Similar");

@@ -235,6 +235,7 @@ test("without a dashboard there are neither pages nor their routes", async () =>
 });
 
 test("pages forbid inline scripts and styles, other origins, and text that becomes HTML", async () => {
+  expect(await (await fetch(service.baseUrl)).text()).toContain('<a href="admin/">/admin</a>');
   const redirect = await fetch(`${service.baseUrl}/admin`, { redirect: "manual" });
   expect([redirect.status, redirect.headers.get("Location")]).toEqual([302, "admin/"]);
   for (const path of ["/admin/", "/admin/app.js", "/admin/app.css"]) {

@@ -61,7 +61,7 @@ test("a key that is not accepted is refused, and a reload signs out", async () =
   await page.goto(`${service.baseUrl}/admin/`);
   await page.getByLabel("Admin API key").fill("sealdex_wrong");
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("alert").getByText("the API key is not accepted").waitFor();
+  await page.getByRole("alert").getByText("API key not accepted").waitFor();
   await page.getByLabel("Admin API key").fill(service.rootKey);
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Overview" }).waitFor();
@@ -119,6 +119,37 @@ test("an API key is issued, shown once, restricted, and revoked after a question
   await page.close();
 });
 
+test("a duplicate of an API key keeps its scopes and indexes, and expires with it", async () => {
+  const root = { "X-API-Key": service.rootKey };
+  const expires_at = Date.now() + 20.4 * 24 * 60 * 60 * 1000;
+  const original = {
+    name: "original",
+    scopes: ["write"],
+    indexes: [indexName],
+    expires_at: Math.round(expires_at),
+  };
+  await service.post("/v1/keys", original, root);
+  const page = await signIn(browser, service);
+  await visit(page, "API keys");
+  await page.getByRole("button", { name: "Duplicate original" }).click();
+  const days = page.getByLabel("Expires after");
+  expect(await days.inputValue()).toBe("21");
+  const issue = async (name: string) => {
+    await page.getByLabel("Name").fill(name);
+    await page.getByRole("button", { name: "Issue", exact: true }).click();
+    await page.getByRole("row").filter({ hasText: name }).waitFor();
+    const { body } = await service.get("/v1/keys", root);
+    return (body as { keys: { name: string; expires_at?: number }[] }).keys.find((key) => key.name === name);
+  };
+  expect(await issue("unchanged")).toMatchObject({ ...original, name: "unchanged" });
+  await days.fill("2");
+  const { expires_at: sooner = Infinity } = (await issue("sooner")) ?? {};
+  expect(sooner).toBeLessThan(Date.now() + 3 * 24 * 60 * 60 * 1000);
+  await days.fill("");
+  expect(await issue("lasting")).not.toHaveProperty("expires_at");
+  await page.close();
+});
+
 test("two clicks issue one API key", async () => {
   const page = await signIn(browser, service);
   await visit(page, "API keys");
@@ -139,8 +170,8 @@ test("indexes that are open are described, and the audit log is there", async ()
   const page = await signIn(browser, service);
   await visit(page, "Indexes");
   expect(await column(page, "Indexes", 1)).toEqual([indexName, "index 0"]);
-  const [items0, closed] = await column(page, "Indexes", 2);
-  expect([items0, closed]).toEqual(["120", "not open"]);
+  expect(await column(page, "Indexes", 2)).toEqual(["open", "closed"]);
+  expect(await column(page, "Indexes", 3)).toEqual(["120", "–"]);
   await visit(page, "Audit log");
   expect(await column(page, "Audit log", 4)).toContain("POST /v1/admin/open-indexes");
   expect(await page.getByText("not authentic").count()).toBe(0);
@@ -198,7 +229,10 @@ test("a map draws every item of a small index, and recall is measured against al
 test("a wrong index key is refused, and closing an index forgets its key", async () => {
   const page = await signIn(browser, service);
   await visit(page, "Data");
-  await page.getByLabel("Index", { exact: true }).fill(indexName);
+  await page.getByLabel("Index", { exact: true }).selectOption(indexName);
+  await page.getByLabel("Index key").fill("0".repeat(63));
+  await page.getByRole("button", { name: "Open" }).click();
+  expect(await page.locator("input:invalid").count()).toBe(1);
   await page.getByLabel("Index key").fill("0".repeat(64));
   await page.getByRole("button", { name: "Open" }).click();
   await page.getByRole("alert").getByText("wrong_index_key").waitFor();

@@ -89,7 +89,7 @@ export async function visit(page: Page, title: string): Promise<void> {
 
 export async function openIndex(page: Page, indexName: string, indexKey: string): Promise<void> {
   await visit(page, "Data");
-  await page.getByLabel("Index", { exact: true }).fill(indexName);
+  await page.getByLabel("Index", { exact: true }).selectOption(indexName);
   await page.getByLabel("Index key").fill(indexKey);
   await page.getByRole("button", { name: "Open" }).click();
   await page.getByRole("heading", { name: indexName }).waitFor();

@@ -1,16 +1,24 @@
 /** What is in one index, opened in this tab with the key that the person types. */
 
+import { useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { Failure } from "../failure.js";
-import { formatBytes, formatInteger } from "../format.js";
+import { formatBytes, formatCount } from "../format.js";
+import { useLoaded } from "../loaded.js";
+import { Modal } from "../modal.js";
 import { Navigation, route } from "../navigation.js";
 import { SecretField } from "../secret-field.js";
+import { ask } from "../session.js";
 import { useTask } from "../task.js";
+import { Ask } from "./ask.js";
 import { Items } from "./items.js";
 import { Map2d } from "./map-2d.js";
-import { closeIndex, type Opened, opened, openIndex } from "./opened.js";
+import { closeIndex, deleteOpened, type Opened, opened, openIndex } from "./opened.js";
 import { Recall } from "./recall.js";
 import { Similar } from "./similar.js";
+
+/** As many names as a list shows. */
+const namesMax = 200;
 
 interface Part {
   readonly path: string;
@@ -20,6 +28,7 @@ interface Part {
 
 const parts: readonly Part[] = [
   { path: "data", title: "Items", Content: Items },
+  { path: "data/ask", title: "Ask", Content: Ask },
   { path: "data/similar", title: "Similar", Content: Similar },
   { path: "data/map", title: "Map", Content: Map2d },
   { path: "data/recall", title: "Recall", Content: Recall },
@@ -39,12 +48,14 @@ export function Data() {
           <button type="button" onClick={closeIndex}>
             Close and forget the key
           </button>
+          <DeleteIndex key={index.indexName} opened={current} />
         </div>
         <p>
-          {formatInteger(count)} items of {description.dimension ?? "no"} dimensions, {description.type},{" "}
-          {description.metric},{" "}
-          {description.trained ? `${formatInteger(description.nLists)} lists` : "not trained"},{" "}
-          {formatInteger(description.segments)} segments, {formatBytes(description.storedBytes)} in storage.
+          {formatCount(count, "item")} of {formatCount(description.dimension ?? 0, "dimension")},{" "}
+          {description.type}, {description.metric},{" "}
+          {description.trained ? formatCount(description.nLists, "list") : "not trained"},{" "}
+          {formatCount(description.segments, "segment")}, {formatBytes(description.storedBytes)} in storage
+          {description.embeddingModel === undefined ? "" : `, texts by ${description.embeddingModel}`}.
         </p>
       </section>
       <Navigation label="Parts of the index" links={parts} current={title} />
@@ -55,6 +66,9 @@ export function Data() {
 
 function OpenForm() {
   const { isBusy, failure, run } = useTask();
+  const known = useLoaded(() => ask<{ indexes: string[] }>("GET", `/v1/indexes/list?limit=${namesMax}`));
+  const names = known.value.value?.indexes;
+  const wanted = route.value.query.get("index") ?? "";
 
   function submit(event: SubmitEvent): void {
     event.preventDefault();
@@ -72,21 +86,75 @@ function OpenForm() {
       <form onSubmit={submit}>
         <p class="field">
           <label for="index-name">Index</label>
-          <input
-            id="index-name"
-            name="indexName"
-            required
-            autocomplete="off"
-            spellcheck={false}
-            defaultValue={route.value.query.get("index") ?? ""}
-          />
+          {/* Of more indexes than a list can show, the name is typed. */}
+          {(names?.length ?? 0) >= namesMax || known.error.value !== undefined ? (
+            <input
+              key={wanted}
+              id="index-name"
+              name="indexName"
+              required
+              autocomplete="off"
+              spellcheck={false}
+              defaultValue={wanted}
+            />
+          ) : (
+            <select key={wanted} id="index-name" name="indexName" required disabled={names === undefined}>
+              {(names ?? []).map((name) => (
+                <option key={name} selected={name === wanted}>
+                  {name}
+                </option>
+              ))}
+            </select>
+          )}
         </p>
-        <SecretField name="indexKey" label="Index key" />
+        <SecretField
+          name="indexKey"
+          label="Index key"
+          pattern={["\\s*[0-9a-fA-F]{64}\\s*", "64 hexadecimal characters"]}
+        />
         <button type="submit" class="primary" disabled={isBusy.value}>
           {isBusy.value ? "Opening…" : "Open"}
         </button>
       </form>
-      <Failure error={failure.value} />
+      <Failure error={failure.value ?? known.error.value} />
     </section>
+  );
+}
+
+function DeleteIndex({ opened: { index } }: { readonly opened: Opened }) {
+  const isAsked = useSignal(false);
+  const { isBusy, failure, run } = useTask();
+  const close = () => {
+    isAsked.value = false;
+  };
+  return (
+    <>
+      <button
+        type="button"
+        class="danger"
+        onClick={() => {
+          isAsked.value = true;
+        }}
+      >
+        Delete
+      </button>
+      {isAsked.value && (
+        <Modal title={`Delete “${index.indexName}”?`} onClose={close}>
+          <p>All its items are deleted. It cannot be undone.</p>
+          <Failure error={failure.value} />
+          <form method="dialog" class="actions">
+            <button type="submit">Keep it</button>
+            <button
+              type="button"
+              class="danger"
+              disabled={isBusy.value}
+              onClick={() => void run(deleteOpened)}
+            >
+              Delete it
+            </button>
+          </form>
+        </Modal>
+      )}
+    </>
   );
 }

@@ -3,10 +3,11 @@
 import { useSignal } from "@preact/signals";
 import type { Filter, StoredItem } from "sealdex/client";
 import { Failure } from "../failure.js";
-import { formatInteger } from "../format.js";
+import { formatCount } from "../format.js";
 import { useLoaded } from "../loaded.js";
 import { Pager } from "../pager.js";
 import { Table } from "../table.js";
+import { ItemDialog, ItemId } from "./item-dialog.js";
 import type { Opened } from "./opened.js";
 import { SimilarLink } from "./similar-link.js";
 
@@ -50,19 +51,20 @@ export function Items({ opened: { index } }: { readonly opened: Opened }) {
 
   return (
     <>
-      <form class="card" onSubmit={submit}>
-        <p class="field">
-          <label for="filter">Filter, as JSON (empty: all items)</label>
-          <textarea
+      <form class="card columns" onSubmit={submit}>
+        <p class="field wide">
+          <label for="filter">Filter (JSON)</label>
+          <input
             id="filter"
             name="filter"
-            rows={2}
+            class="mono"
+            autocomplete="off"
             spellcheck={false}
             placeholder='{ "topic": "billing", "year": { "$gte": 2024 } }'
           />
         </p>
         <p class="field">
-          <label for="after">Only ids after</label>
+          <label for="after">Ids after</label>
           <input id="after" name="after" autocomplete="off" spellcheck={false} />
         </p>
         <button type="submit" class="primary">
@@ -71,7 +73,10 @@ export function Items({ opened: { index } }: { readonly opened: Opened }) {
       </form>
       <Failure error={invalid.value ?? page.error.value ?? matching.error.value} />
       <p role="status">
-        {matching.value.value !== undefined && `${formatInteger(matching.value.value)} items match.`}
+        {invalid.value === undefined &&
+          matching.error.value === undefined &&
+          matching.value.value !== undefined &&
+          `${formatCount(matching.value.value, "item")} ${matching.value.value === 1 ? "matches" : "match"}.`}
       </p>
       <Table
         label="Items"
@@ -79,13 +84,15 @@ export function Items({ opened: { index } }: { readonly opened: Opened }) {
         rows={page.value.value?.items.map((item) => ({ key: item.id, cells: cellsOf(item) }))}
       />
       <Pager starts={cursors} next={page.value.value?.cursor} />
+      <ItemDialog />
     </>
   );
 }
 
-function cellsOf({ id, metadata, contents }: StoredItem) {
+function cellsOf(item: StoredItem) {
+  const { id, metadata, contents } = item;
   return [
-    <code>{id}</code>,
+    <ItemId item={item} />,
     <code class="clamp">{JSON.stringify(metadata)}</code>,
     <span class="clamp">{contents ?? "–"}</span>,
     <SimilarLink id={id} label={`Similar to ${id}`}>

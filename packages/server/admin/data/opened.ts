@@ -1,6 +1,6 @@
 /**
- * The index that is open in this tab. Its key is held by the client of the library, in memory alone, and sent to the service with
- * each request, as any client does; it is never stored.
+ * The index that is open in this tab. Its key is held in memory alone, and sent to the service with each request, as any
+ * client does; it is never stored.
  */
 
 import { effect, signal } from "@preact/signals";
@@ -14,17 +14,29 @@ export interface Opened {
   readonly count: number;
 }
 
+let indexKey = "";
 export const opened = signal<Opened | undefined>(undefined);
 
 /** Throws `SealdexError`. */
-export async function openIndex(indexName: string, indexKey: string): Promise<void> {
-  const index = await newClient().loadIndex({ indexName, indexKey });
+export async function openIndex(indexName: string, key: string): Promise<void> {
+  const index = await newClient().loadIndex({ indexName, indexKey: key });
   const [description, count] = await Promise.all([index.describe(), index.count()]);
-  if (isSignedIn.value) opened.value = { index, description, count };
+  if (!isSignedIn.value) return;
+  indexKey = key;
+  opened.value = { index, description, count };
+}
+
+/** Throws `SealdexError`. */
+export async function deleteOpened(): Promise<void> {
+  const indexName = opened.value?.index.indexName;
+  if (indexName === undefined) return;
+  await newClient().deleteIndex({ indexName, indexKey });
+  closeIndex();
 }
 
 export function closeIndex(): void {
   opened.value = undefined;
+  indexKey = "";
   chosenId.value = "";
 }
 

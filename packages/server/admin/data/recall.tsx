@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { Failure } from "../failure.js";
-import { formatInteger, formatMs, formatShare } from "../format.js";
+import { formatCount, formatInteger, formatMs, formatShare } from "../format.js";
 import { Table } from "../table.js";
 import { useTask } from "../task.js";
 import type { Opened } from "./opened.js";
@@ -29,14 +29,20 @@ export function Recall({ opened }: { readonly opened: Opened }) {
       rows.value = await measure(opened);
     });
 
+  if (!trained) {
+    return (
+      <p class="card">
+        This index is not trained: every query looks at all items and finds all true neighbors, so there is
+        nothing to measure.
+      </p>
+    );
+  }
   return (
     <section class="card">
       <p>
         Asks for the {topK} nearest neighbors of {queries} random items, with different numbers of lists, and
-        compares the answers with those from all {formatInteger(nLists)} lists.
-        {!trained && " The index is not trained: every query looks at all items, so that recall is 100 %."}
-        {trained &&
-          type !== "ivfflat" &&
+        compares the answers with an exact search of {formatCount(nLists, "list")}.
+        {type !== "ivfflat" &&
           " An index of codes is compared with itself: with what its codes say, not with the vectors that were stored."}
       </p>
       <p>
@@ -50,6 +56,7 @@ export function Recall({ opened }: { readonly opened: Opened }) {
           <Table
             label="Recall"
             columns={["Lists probed", `Recall at ${topK}`, "Median time"]}
+            numeric={[`Recall at ${topK}`, "Median time"]}
             rows={rows.value.map(({ probes, recall, medianMs }) => ({
               key: `${probes}`,
               cells: [

@@ -62,6 +62,7 @@ export function Similar({ opened }: { readonly opened: Opened }) {
         <Table
           label={`Items similar to ${id}`}
           columns={["Id", "Distance", "Metadata", "Contents"]}
+          numeric={["Distance"]}
           rows={matches.value?.map((match) => ({
             key: match.id,
             cells: [

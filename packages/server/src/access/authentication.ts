@@ -114,7 +114,7 @@ function callerCheck({ fixed, issued }: Authentication, failures: RateLimit) {
     }
     throw new SealdexError(
       "unauthenticated",
-      apiKey === undefined ? "X-API-Key: the API key is missing" : "X-API-Key: the API key is not accepted",
+      apiKey === undefined ? "missing API key: send it in X-API-Key" : "API key not accepted",
     );
   };
 }

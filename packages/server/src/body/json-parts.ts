@@ -50,6 +50,8 @@ export class JsonParts {
   #parts: Part[] = [];
   #rest: { readonly value: unknown } | undefined;
   #depth = 0;
+  /** Of the last token. */
+  #offset = 0;
   /** Values, and the offset, of the current part; -1 before its first token. */
   #partValues = 0;
   #partStart = -1;
@@ -59,11 +61,12 @@ export class JsonParts {
     const paths = ["$", ...base64.map((name) => `$.${name}`), ...arrays.map((name) => `$.${name}.*`)];
     this.#values = new TokenParser({ paths, keepStack: true });
     this.#tokenizer.onToken = (token) => {
+      this.#offset = token.offset;
       this.#count(token.token, token.offset);
       this.#values.write(token);
     };
     this.#tokenizer.onError = this.#values.onError = (error) => {
-      throw error instanceof Fault ? error : notJson();
+      throw error instanceof Fault ? error : notJson(byteIn(error) ?? this.#offset);
     };
     this.#values.onValue = ({ value, key, parent, stack }) => {
       if (stack.length === 0) this.#rest = { value };
@@ -89,7 +92,7 @@ export class JsonParts {
   finish(): unknown {
     decodeUtf8(this.#utf8);
     this.#tokenizer.end();
-    if (this.#rest === undefined) throw notJson();
+    if (this.#rest === undefined) throw notJson(this.#offset + 1);
     return this.#rest.value;
   }
 
@@ -177,7 +180,7 @@ export function parseParts(bytes: Uint8Array, { arrays, base64 }: Streamed) {
   try {
     body = JSON.parse(decodeUtf8(new TextDecoder("utf-8", { fatal: true }), bytes));
   } catch (error) {
-    throw error instanceof Fault ? error : notJson();
+    throw error instanceof Fault ? error : faultOf(bytes, { arrays, base64 });
   }
   checkDepth(body, 1);
   const parts: Part[] = [];
@@ -196,6 +199,18 @@ export function parseParts(bytes: Uint8Array, { arrays, base64 }: Streamed) {
     }
   }
   return { parts, rest: body };
+}
+
+/** The fault of a short body that is not JSON: the messages of `JSON.parse` may quote it, and not all say where. */
+function faultOf(bytes: Uint8Array, streamed: Streamed): Fault {
+  const parts = new JsonParts(streamed);
+  try {
+    parts.push(bytes);
+    parts.finish();
+  } catch (error) {
+    if (error instanceof Fault) return error;
+  }
+  return notJson(0);
 }
 
 /** Where a body has a member of a dotted name; undefined if it has none. */
@@ -231,6 +246,12 @@ function tooDeep(): Fault {
   return new Fault(`body: expected JSON nested at most ${depthMax} deep`);
 }
 
-function notJson(): Fault {
-  return new Fault("body: invalid JSON");
+function notJson(byte: number): Fault {
+  return new Fault(`body: invalid JSON at byte ${byte}`);
+}
+
+/** The place in a message of the tokenizer. */
+function byteIn({ message }: Error): number | undefined {
+  const [, byte] = /absolute position "(\d+)"/.exec(message) ?? [];
+  return byte === undefined ? undefined : Number(byte);
 }

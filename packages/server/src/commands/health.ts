@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { type IncomingMessage, request as requestPlain } from "node:http";
 import { request as requestTls } from "node:https";
 import type { Command } from "commander";
+import { SealdexError } from "sealdex/core";
 import type { ReadSettings, Settings } from "../settings/settings.js";
 
 const timeoutMs = 5000;
@@ -18,7 +19,15 @@ export function addHealthCommand(program: Command, read: ReadSettings): void {
     .description("Check whether the service is running (exit code 0 or 1).")
     .option("--ready", "also check that its storage responds")
     .action(async ({ ready = false }: HealthOptions) => {
-      if (!(await isHealthy(read(), ready ? "ready" : "live"))) process.exitCode = 1;
+      const settings = read();
+      const isUp = await isHealthy(settings, ready ? "ready" : "live");
+      const where = `${settings.host}, port ${settings.port}`;
+      if (isUp) process.stdout.write(`${ready ? "ready" : "running"} (${where})\n`);
+      else
+        throw new SealdexError(
+          "storage_unavailable",
+          `the service is not ${ready ? "ready" : "running"} (${where})`,
+        );
     });
 }
 

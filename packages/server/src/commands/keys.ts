@@ -11,6 +11,7 @@ import type { KeyDetails, KeyRecord } from "../access/key-record.js";
 import { KeyStore } from "../access/key-store.js";
 import { asciiJson } from "../settings/log-output.js";
 import type { ReadSettings, Settings } from "../settings/settings.js";
+import { parseExpiry } from "./expiry.js";
 
 interface AuditedKey {
   readonly action: string;
@@ -25,8 +26,6 @@ interface CreateOptions {
   readonly index?: readonly string[];
   readonly expires?: string;
 }
-
-const unitMs = { h: 3_600_000, d: 86_400_000 };
 
 export function addKeysCommand(program: Command, read: ReadSettings): void {
   const withStore = (work: Work) => runWithStore(read(), work);
@@ -127,13 +126,4 @@ function shown(
     expires: date(expiresAt),
     lastUsed: date(lastUsedAt),
   };
-}
-
-/** Milliseconds since 1970. Throws `invalid_request`. */
-function parseExpiry(text: string, now: number): number {
-  const [, count, unit] = /^(\d{1,6})([hd])$/.exec(text) ?? [];
-  const at =
-    count === undefined ? Date.parse(text) : now + Number(count) * unitMs[unit as keyof typeof unitMs];
-  if (Number.isNaN(at)) throw invalid("--expires: expected a duration (12h, 90d) or a date (2027-12-31)");
-  return at;
 }

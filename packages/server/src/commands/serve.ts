@@ -33,6 +33,7 @@ async function serveHere(settings: Settings, version: string): Promise<void> {
     apiKeys,
     rootKey,
     trustProxy,
+    corsOrigins,
     limits,
     auditFolder,
     indexKey,
@@ -81,6 +82,7 @@ async function serveHere(settings: Settings, version: string): Promise<void> {
     apiKeys,
     version,
     trustProxy: [...trustProxy],
+    corsOrigins,
     limits,
     log: openLog(),
     metrics,
@@ -119,7 +121,20 @@ async function serveHere(settings: Settings, version: string): Promise<void> {
     );
   }
   for (const message of unknownVariables(process.env)) app.log.warn(message);
-  await app.listen({ host, port });
+  const views = `${dashboard ? "dashboard /admin · " : ""}API /docs`;
+  await app.listen({
+    host,
+    port,
+    ...(process.stdout.isTTY && {
+      listenTextResolver: (address: string) =>
+        `Sealdex ${version} at ${address} · ${views} · storage ${placeOf(indexLocation)}`,
+    }),
+  });
+}
+
+/** A local path; of other locations, which contain secrets, the kind. */
+function placeOf(location: StorageLocation): string {
+  return location.location === "local" ? location.path : location.location;
 }
 
 function whenSignalled(stop: (signal: string) => void): void {

@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Command } from "commander";
 import {
-  createClient,
+  type EmbeddedClient,
   exportItems,
   type Filter,
   importItems,
@@ -12,58 +12,68 @@ import {
   type VectorIndex,
 } from "sealdex/core";
 import { invalid } from "sealdex/wire";
-import { readSecret } from "../settings/secret-file.js";
 import type { ReadSettings, Settings } from "../settings/settings.js";
+import { createIndex, type DefinitionArguments, withDefinition } from "./new-index.js";
+import { indexKeyOf, type KeyArguments, useClient, useIndex, withKeyFile } from "./open-index.js";
+import { withBar } from "./progress-bar.js";
 
-interface IndexArguments {
+interface ExportArguments extends KeyArguments {
   readonly index: string;
-  readonly keyFile?: string;
-}
-
-type Work = (index: VectorIndex) => Promise<void>;
-
-interface ExportArguments extends IndexArguments {
   readonly filter?: string;
   readonly after?: string;
   readonly vectors: VectorForm;
 }
 
-interface ImportArguments extends IndexArguments {
+interface ImportArguments extends DefinitionArguments {
+  readonly index: string;
   readonly fromLine: string;
   readonly skipUnchanged?: boolean;
+  readonly create?: boolean;
 }
 
 export function addTransferCommands(program: Command, read: ReadSettings): void {
-  const withIndex = (options: IndexArguments, work: Work) => runWithIndex(read(), options, work);
-
-  program
-    .command("export")
-    .description(
-      "Write the items of an index to standard output, decrypted, as lines of JSON. Needs the locations of the service.",
-    )
-    .requiredOption("--index <name>", "the index")
-    .option(
-      "--key-file <path>",
-      "a file with its key, 64 hexadecimal characters (default: SEALDEX_INDEX_KEY)",
-    )
+  withKeyFile(
+    program
+      .command("export")
+      .description(
+        "Write the items of an index to standard output, decrypted, as lines of JSON. Needs the locations of the service.",
+      )
+      .requiredOption("--index <name>", "the index"),
+  )
     .option("--filter <json>", "only items whose metadata match")
     .option("--after <id>", "resume after this id")
     .option("--vectors <form>", "base64 (float32, little-endian), numbers or none", "base64")
-    .action((options: ExportArguments) => withIndex(options, (index) => exportTo(index, options)));
+    .action((options: ExportArguments) =>
+      useIndex(read(), options.index, options, (index) => exportTo(index, options)),
+    );
 
-  program
-    .command("import")
-    .description(
-      "Store items from standard input, in the format of export, in an existing index. Needs the locations of the service.",
+  withDefinition(
+    withKeyFile(
+      program
+        .command("import")
+        .description(
+          "Store items from standard input, in the format of export or as lines of JSON of other stores. Needs the locations of the service.",
+        )
+        .requiredOption("--index <name>", "the index"),
     )
-    .requiredOption("--index <name>", "the index")
-    .option(
-      "--key-file <path>",
-      "a file with its key, 64 hexadecimal characters (default: SEALDEX_INDEX_KEY)",
-    )
-    .option("--from-line <number>", "the first line to store, to resume", "1")
-    .option("--skip-unchanged", "skip items already stored unchanged")
-    .action((options: ImportArguments) => withIndex(options, (index) => importFrom(index, options)));
+      .option("--from-line <number>", "the first line to store, to resume", "1")
+      .option("--skip-unchanged", "skip items already stored unchanged")
+      .option("--create", "create the index if it does not exist, as the other options say"),
+  ).action((options: ImportArguments) =>
+    useClient(read(), async (client) => importFrom(await targetOf(read(), client, options), options)),
+  );
+}
+
+/** The index to import into. */
+async function targetOf(
+  settings: Settings,
+  client: EmbeddedClient,
+  options: ImportArguments,
+): Promise<VectorIndex> {
+  const { index: indexName, keyFile } = options;
+  const isNew = options.create === true && !(await client.listIndexes()).includes(indexName);
+  if (isNew) return createIndex(settings, client, indexName, options);
+  return client.loadIndex({ indexName, indexKey: await indexKeyOf(settings, keyFile) });
 }
 
 async function exportTo(index: VectorIndex, { filter, after, vectors }: ExportArguments): Promise<void> {
@@ -76,48 +86,29 @@ async function exportTo(index: VectorIndex, { filter, after, vectors }: ExportAr
   await pipeline(Readable.from(lines), process.stdout);
 }
 
-/** Prints progress to standard error, and after a failure how to resume. */
+/** Says after a failure how to resume. */
 async function importFrom(
   index: VectorIndex,
   { fromLine, skipUnchanged = false }: ImportArguments,
 ): Promise<void> {
-  let lines = Number(fromLine) - 1;
+  let done = Number(fromLine) - 1;
   try {
-    const { items } = await importItems({
-      to: index,
-      lines: process.stdin,
-      fromLine: Number(fromLine),
-      skipUnchanged,
-      onProgress: (progress) => {
-        ({ lines } = progress);
-        process.stderr.write(`${lines} lines stored\n`);
-      },
-    });
-    process.stderr.write(`Imported ${items} items (${lines} lines).\n`);
+    const { items, lines } = await withBar((bar) =>
+      importItems({
+        to: index,
+        lines: process.stdin,
+        fromLine: Number(fromLine),
+        skipUnchanged,
+        onProgress: (progress) => {
+          done = progress.lines;
+          bar.show(progress.items, undefined, "items");
+        },
+      }),
+    );
+    process.stdout.write(`Imported ${items} items (${lines} lines).\n`);
   } catch (error) {
-    process.stderr.write(`to resume: --from-line ${lines + 1}\n`);
+    process.stderr.write(`to resume: --from-line ${done + 1}\n`);
     throw error;
-  }
-}
-
-async function runWithIndex(
-  settings: Settings,
-  { index: indexName, keyFile }: IndexArguments,
-  work: Work,
-): Promise<void> {
-  const { indexLocation, configLocation, anchorLocation, indexKey: provider } = settings;
-  const indexKey = keyFile === undefined ? provider : (await readSecret(keyFile, "--key-file")).trim();
-  if (indexKey === undefined) {
-    throw invalid("--key-file: expected a file with the key of the index, or SEALDEX_INDEX_KEY, got neither");
-  }
-  const locations = { indexLocation, configLocation, ...(anchorLocation && { anchorLocation }) };
-  // Limits of the service's clients do not apply to its operator.
-  const { allowed: _allowed, failWhileLoading: _failWhileLoading, ...models } = settings.models;
-  const client = createClient({ ...locations, models, automaticTraining: false });
-  try {
-    await work(await client.loadIndex({ indexName, indexKey }));
-  } finally {
-    await client.close();
   }
 }
 

@@ -6,7 +6,7 @@ import type { FastifyError } from "fastify";
 import { replyWithNoFile } from "./error-reply.js";
 import type { Server } from "./http-server.js";
 
-export async function addDocumentation(app: Server, version: string): Promise<void> {
+export async function addDocumentation(app: Server, version: string, hasDashboard: boolean): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: "3.1.0",
@@ -26,13 +26,39 @@ export async function addDocumentation(app: Server, version: string): Promise<vo
     await pages.register(swaggerUi, {
       routePrefix: "/docs",
       staticCSP: contentSecurityPolicy,
-      theme: { title: "Sealdex" },
+      // Without the bar that loads other documents.
+      theme: { title: "Sealdex", css: [{ filename: "sealdex.css", content: ".topbar { display: none }" }] },
     });
   });
-  // Relative, so that a proxy may serve it under another path.
-  app.get("/", { schema: { hide: true } }, async (_request, reply) => reply.redirect("docs"));
+  const page = startPage(version, hasDashboard);
+  app.get("/", { schema: { hide: true } }, async (_request, reply) =>
+    reply.header("Content-Security-Policy", "default-src 'none'").type("text/html; charset=utf-8").send(page),
+  );
   app.get("/v1/docs", { schema: { hide: true } }, async (_request, reply) => reply.redirect("../docs"));
   app.get("/v1/openapi.json", { schema: { hide: true } }, async () => app.swagger());
+}
+
+/** Links are relative, so that a proxy may serve it under another path. */
+function startPage(version: string, hasDashboard: boolean): string {
+  const links = [
+    ...(hasDashboard ? [["admin/", "/admin", "the dashboard"]] : []),
+    ["docs", "/docs", "the HTTP interface, for people"],
+    ["v1/openapi.json", "/v1/openapi.json", "the HTTP interface, for programs"],
+    ["v1/health", "/v1/health", "whether the service is running"],
+  ];
+  const items = links.map(([href, path, what]) => `<li><a href="${href}">${path}</a>: ${what}</li>`);
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Sealdex</title>
+<h1>Sealdex ${version}</h1>
+<ul>
+${items.join("\n")}
+</ul>
+</html>
+`;
 }
 
 const firstHint = `Encrypted vector indexes: nearest neighbors of vectors and texts.

@@ -63,7 +63,7 @@ export function replyWithNoRoute(request: FastifyRequest, reply: FastifyReply) {
     reply.headers({ Allow: allowed.join(", "), "X-Error-Code": error.code });
     return reply.code(405).send(bodyFor(request)(error, 405));
   }
-  const error = new SealdexError("not_found", `no such endpoint: ${request.method} ${path}`);
+  const error = new SealdexError("not_found", `no such endpoint: ${request.method} ${path} (see /docs)`);
   return replyWithError(error, request, reply);
 }
 

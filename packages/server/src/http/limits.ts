@@ -1,82 +1,82 @@
-/** Limits of one request, and of all together. */
+/** Limits of one request, and of all together: for each its default, and its meaning for the README. */
 
 import { getHeapStatistics } from "node:v8";
 
-export interface Limits {
-  /** Longest body of an upsert. */
-  readonly bodyBytesMax: number;
-  /** Items per upsert, and ids per other request. */
-  readonly itemsMax: number;
-  /** Longest body of other requests with vectors, filters or ids. */
-  readonly queryBytesMax: number;
-  /** Total bytes of bodies in progress. */
-  readonly bodiesBytesMax: number;
-  /** Concurrent requests. */
-  readonly requestsMax: number;
-  /** Concurrent trainings, compactions and renewals of data keys. */
-  readonly longRequestsMax: number;
-  /** Memory for the results of one request, and for all large results together, in bytes. */
-  readonly resultBytesMax: number;
-  readonly resultsBytesMax: number;
-  /** Time limit of a read-only request. */
-  readonly workMsMax: number;
-  /** How long a client may stop reading its response. */
-  readonly stalledMsMax: number;
-  /** How long a client may take to send the headers of a request. */
-  readonly headersMsMax: number;
-  /** How long a client may take to send a whole request. */
-  readonly requestMsMax: number;
-  /** Requests per minute with one API key, and from one address. */
-  readonly keyRequestsPerMinuteMax: number;
-  readonly addressRequestsPerMinuteMax: number;
-  /** Invalid API keys per minute from one address. */
-  readonly failedKeysPerMinuteMax: number;
-  /** Wrong index keys per minute from one client for one index. */
-  readonly wrongIndexKeysPerMinuteMax: number;
-  /** Waiting requests. */
-  readonly waitingMax: number;
-  /** Longest wait of a request, except for training, compaction and renewals. */
-  readonly waitMsMax: number;
-  /** Mean delay of the event loop in the last second, beyond which requests are refused. */
-  readonly eventLoopDelayMsMax: number;
-  /** Heap in use in bytes, beyond which requests are refused. */
-  readonly heapBytesMax: number;
-  /** Indexes kept open between requests. */
-  readonly openIndexesMax: number;
-  /** How long an unused index stays open. */
-  readonly idleIndexMsMax: number;
-  /** Open connections; a further one closes one of the address with the most. */
-  readonly connectionsMax: number;
+interface Limit {
+  readonly unit: "bytes" | "milliseconds" | "count";
+  readonly byDefault: number;
+  /** Markdown, without the unit and the period. */
+  readonly meaning: string;
+  /** The default in words, if it depends on the machine. */
+  readonly inWords?: string;
 }
 
 const { ["heap_size_limit"]: heapSizeLimit } = getHeapStatistics();
-const resultBytesMax = 64 * 1024 * 1024;
+const MiB = 1024 * 1024;
 /** Relative to the heap: metadata take up to twice their bytes, and vectors a sixth, outside of it. */
-const bodiesBytesMax = Math.min(512 * 1024 * 1024, Math.floor(heapSizeLimit / 4));
+const bodiesBytesMax = Math.min(512 * MiB, Math.floor(heapSizeLimit / 4));
 
-export const defaultLimits: Limits = {
-  bodyBytesMax: Math.min(256 * 1024 * 1024, bodiesBytesMax),
-  itemsMax: 100_000,
-  queryBytesMax: 32 * 1024 * 1024,
-  bodiesBytesMax,
-  requestsMax: 128,
-  longRequestsMax: 2,
-  resultBytesMax,
+const bytes = (byDefault: number, meaning: string, inWords?: string): Limit => ({
+  unit: "bytes",
+  byDefault,
+  meaning,
+  ...(inWords !== undefined && { inWords }),
+});
+const ms = (byDefault: number, meaning: string): Limit => ({ unit: "milliseconds", byDefault, meaning });
+const count = (byDefault: number, meaning: string): Limit => ({ unit: "count", byDefault, meaning });
+
+/** In the order of the README. */
+export const limitTable = {
+  bodyBytesMax: bytes(
+    Math.min(256 * MiB, bodiesBytesMax),
+    "The longest body of `vectors/upsert` and `vectors/upsert_binary`",
+    "256 MiB, at most a quarter of the heap",
+  ),
+  itemsMax: count(100_000, "Items of an upsert, and ids of other requests"),
+  queryBytesMax: bytes(
+    32 * MiB,
+    "The longest body of `indexes/train` and the other requests under `vectors/`",
+  ),
+  bodiesBytesMax: bytes(
+    bodiesBytesMax,
+    "Total bytes of bodies above 64 KiB in progress",
+    "512 MiB, at most a quarter of the heap",
+  ),
+  requestsMax: count(128, "Concurrent requests"),
+  longRequestsMax: count(2, "Concurrent trainings, compactions and renewals of data keys"),
+  resultBytesMax: bytes(64 * MiB, "Results of one request, in memory"),
   // Relative to the heap, which holds results; the rest is for running requests.
-  resultsBytesMax: Math.max(resultBytesMax, heapSizeLimit / 8),
-  workMsMax: 60_000,
-  stalledMsMax: 30_000,
-  headersMsMax: 10_000,
-  requestMsMax: 60_000,
-  keyRequestsPerMinuteMax: Infinity,
-  addressRequestsPerMinuteMax: Infinity,
-  failedKeysPerMinuteMax: 60,
-  wrongIndexKeysPerMinuteMax: 60,
-  waitingMax: 1000,
-  waitMsMax: 30_000,
-  eventLoopDelayMsMax: 2000,
-  heapBytesMax: 0.95 * heapSizeLimit,
-  openIndexesMax: 1000,
-  idleIndexMsMax: 600_000,
-  connectionsMax: 2000,
-};
+  resultsBytesMax: bytes(
+    Math.max(64 * MiB, heapSizeLimit / 8),
+    "Results of more than 256 KiB at once, in memory",
+    "an eighth of the heap, at least 64 MiB",
+  ),
+  workMsMax: ms(60_000, "How long a request that reads may take"),
+  stalledMsMax: ms(30_000, "How long a client may stop reading its response"),
+  headersMsMax: ms(10_000, "How long a client may take to send headers"),
+  requestMsMax: ms(60_000, "How long a client may take to send a request"),
+  keyRequestsPerMinuteMax: count(Infinity, "Requests per minute with one API key"),
+  addressRequestsPerMinuteMax: count(Infinity, "Requests per minute from one address"),
+  failedKeysPerMinuteMax: count(60, "Invalid API keys per minute from one address"),
+  wrongIndexKeysPerMinuteMax: count(60, "Wrong index keys per minute that one client may send for one index"),
+  waitingMax: count(1000, "Waiting requests"),
+  waitMsMax: ms(
+    30_000,
+    "Maximum queueing time before a 503, except for training, compaction and renewals of data keys",
+  ),
+  eventLoopDelayMsMax: ms(2000, "The mean delay of the event loop beyond which requests are refused"),
+  heapBytesMax: bytes(
+    0.95 * heapSizeLimit,
+    "The heap in use beyond which requests are refused",
+    "95 % of the heap",
+  ),
+  openIndexesMax: count(1000, "Indexes kept open between requests"),
+  idleIndexMsMax: ms(600_000, "How long an index without requests stays open"),
+  connectionsMax: count(2000, "Connections open at a time"),
+} satisfies Readonly<Record<string, Limit>>;
+
+export type Limits = Readonly<Record<keyof typeof limitTable, number>>;
+
+export const defaultLimits = Object.fromEntries(
+  Object.entries(limitTable).map(([limit, { byDefault }]) => [limit, byDefault]),
+) as Limits;

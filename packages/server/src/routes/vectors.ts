@@ -1,7 +1,7 @@
 /** `/v1/vectors/*`: items of an index. */
 
 import type { FastifyReply } from "fastify";
-import type { Item, VectorIndex } from "sealdex/core";
+import { type Item, SealdexError, type VectorIndex, type WordField } from "sealdex/core";
 import {
   decodeAddress,
   decodeBinaryItems,
@@ -50,6 +50,7 @@ export function addVectorRoutes(app: Server, { indexes, limits, reading }: Servi
     }
     const query = decodeQuery(body);
     return indexes.use(decodeAddress(body), async (index) => {
+      await checkKeepsVectors(query.include, index);
       const topK = await achievable(query.topK, index);
       return sendJson(reply, matchTexts(await served(index).query({ ...query, topK, signal }, results)));
     });
@@ -60,6 +61,7 @@ export function addVectorRoutes(app: Server, { indexes, limits, reading }: Servi
     const results = reading(reply);
     const query = { ...decodeQueryOptions(body), queryVectors, signal: results.signal };
     return indexes.use(decodeAddress(body), async (index) => {
+      await checkKeepsVectors(query.include, index);
       const topK = await achievable(query.topK, index);
       return sendJson(reply, matchTexts(await served(index).query({ ...query, topK }, results)));
     });
@@ -168,6 +170,20 @@ export function addVectorRoutes(app: Server, { indexes, limits, reading }: Servi
 async function achievable(topK: number | undefined, index: VectorIndex): Promise<number | undefined> {
   if (topK === undefined || topK <= topKMax) return topK;
   return Math.min(topK, Math.max(topKMax, await index.count()));
+}
+
+/** The other types keep vectors until they are trained; whether a request is valid must not depend on that. */
+async function checkKeepsVectors(
+  include: readonly WordField[] | undefined,
+  index: VectorIndex,
+): Promise<void> {
+  if (include?.includes("vector") !== true) return;
+  const { type } = await index.describe();
+  if (type === "ivfflat") return;
+  throw new SealdexError(
+    "not_supported",
+    `include: expected no vector, since an index of type ${type} keeps codes; decoded is what they say of it`,
+  );
 }
 
 function count(n: number, noun: string): string {

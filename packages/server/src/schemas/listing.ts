@@ -38,7 +38,7 @@ export const getItems = post(
 
 export const listItems = post(
   "vectors",
-  "A page of items in the order of their ids, or of `order_by`. All pages show one state of the index.",
+  "A page of items in the order of their ids, or of order_by. All pages show one state of the index.",
   Type.Object({
     results: Type.Array(storedItem),
     cursor: Type.Optional(Type.String({ description: "Cursor of the next page; absent on the last one." })),

@@ -5,7 +5,7 @@ import { answers } from "./shapes.js";
 
 export const metrics = {
   tags: ["service"],
-  summary: "Metrics for Prometheus. Takes the API key as `Authorization: Bearer`, too.",
+  summary: "Metrics for Prometheus. Takes the API key as Authorization: Bearer, too.",
   response: { 200: Type.String() },
 };
 

@@ -102,6 +102,9 @@ export const match = Type.Object({
   distance: Type.Optional(Type.Number()),
   score: Type.Optional(Type.Number({ description: "For `rerank` and `query_text`: larger is better." })),
   ...wordResults,
+  vector: Type.Optional(vector),
+  decoded: Type.Optional(vector),
+  contents: Type.Optional(Type.String()),
   metadata: Type.Optional(metadata),
   expires_at: expiresAt,
 });
@@ -181,22 +184,17 @@ export const queryOptions = {
   namespace,
   filters,
   filter,
-  include: optional(Type.Array(oneOf("distance", "metadata"), { maxItems: fieldsMax }), "Default: both."),
+  include: optional(
+    Type.Array(oneOf("distance", "metadata", "contents", "vector", "decoded"), { maxItems: fieldsMax }),
+    "Default: distance and metadata. `vector` needs an index of the type `ivfflat`.",
+  ),
 };
-
-/** A match, or with `order_by` an item. */
-const found = Type.Object({
-  ...match.properties,
-  vector: Type.Optional(vector),
-  decoded: Type.Optional(vector),
-  contents: Type.Optional(Type.String()),
-});
 
 export const query = post(
   "vectors",
-  "The nearest neighbors of one or more vectors, or of a text, ascending by distance. With `order_by`, ordered items.",
+  "The nearest neighbors of one or more vectors, or of a text, ascending by distance. With order_by, ordered items.",
   Type.Object({
-    results: Type.Union([Type.Array(found), Type.Array(Type.Array(found))], {
+    results: Type.Union([Type.Array(match), Type.Array(Type.Array(match))], {
       description: "Flat for one vector or a text; for a 2D array one list per vector, in request order.",
     }),
     cursor: Type.Optional(Type.String({ description: "Cursor of the next page, with order_by." })),

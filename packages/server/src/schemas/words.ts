@@ -57,8 +57,8 @@ export function wordFields(fieldsMax: number) {
     ...ignored("window_mult"),
     include: optional(
       Type.Array(field, { maxItems: fieldsMax }),
-      "Default: distance and metadata, with order_by metadata. `scores` and `highlights` need query_text; `contents`, `vector` and " +
-        "`decoded` need order_by.",
+      "Default: distance and metadata, with order_by metadata. `vector` needs an index of the type `ivfflat`, `scores` and " +
+        "`highlights` need query_text.",
     ),
   };
 }

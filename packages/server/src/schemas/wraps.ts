@@ -11,7 +11,7 @@ const name = Type.String({
 
 export const addWrap = post(
   "indexes",
-  "Adds a key to the index. Requires the owner's `index_key`, like all routes for wraps.",
+  "Adds a key to the index. Requires the owner's index_key, like all routes for wraps.",
   done,
   {
     ...address,

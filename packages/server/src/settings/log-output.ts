@@ -1,4 +1,4 @@
-/** Writes the log to standard output, a few lines at a time. */
+/** Writes the log to standard output: lines of JSON, a few at a time, or of text for people on a terminal. */
 
 import { destination } from "pino";
 
@@ -10,6 +10,7 @@ const unreadBytesMax = 8 * 1024 * 1024;
 
 /** Pending lines are written when the process exits. */
 export function openLog(): { write(line: string): void } {
+  if (process.stdout.isTTY) return { write: (line) => void process.stdout.write(textOf(line)) };
   const output = destination({
     dest: process.stdout.fd,
     sync: false,
@@ -18,6 +19,25 @@ export function openLog(): { write(line: string): void } {
     periodicFlush: waitMsMax,
   });
   return { write: (line) => void output.write(asciiJson(line)) };
+}
+
+interface Entry {
+  readonly level: number;
+  readonly time: number;
+  readonly msg: string;
+}
+
+function textOf(line: string): string {
+  const { level, time, msg, ...others } = JSON.parse(line) as Entry;
+  const clock = new Date(time).toTimeString().slice(0, 8);
+  const { pid: _pid, hostname: _hostname, reqId: _reqId, ...fields } = others as Record<string, unknown>;
+  if (fields.method !== undefined) {
+    const { method, route = "no such endpoint", status = "left", ms, code = "" } = fields;
+    return `${clock} ${method} ${route} ${status} ${code} (${ms} ms)\n`.replace("  ", " ");
+  }
+  if (level <= 30) return `${msg}\n`;
+  const details = Object.keys(fields).length > 0 ? ` ${asciiJson(JSON.stringify(fields))}` : "";
+  return `${clock} ${level === 40 ? "warning" : "error"}: ${msg}${details}\n`;
 }
 
 /**

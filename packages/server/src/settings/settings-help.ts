@@ -1,7 +1,6 @@
 /** The settings as shown by `serve --help`. The README has the same table. */
 
 import { limitSettings } from "./limit-settings.js";
-import { defaultLimits, type Limits } from "../http/limits.js";
 
 interface Variable {
   readonly name: string;
@@ -34,6 +33,11 @@ export const variables: readonly Variable[] = [
     "SEALDEX_TRUST_PROXY",
     "none",
     "Addresses or networks of the proxies whose `X-Forwarded-For` names the client, separated by commas.",
+  ),
+  variable(
+    "SEALDEX_CORS_ORIGINS",
+    "none",
+    "Origins of web pages that may call the service, such as `https://app.example.com`, separated by commas.",
   ),
   variable("SEALDEX_INDEX_LOCATION", "none, required", "Location of vectors."),
   variable("SEALDEX_CONFIG_LOCATION", "the index location", "Location of names, sealed keys and manifests."),
@@ -103,14 +107,8 @@ export const variables: readonly Variable[] = [
     "`1`",
     "Number of processes on the port, about one per core. They share limits per minute and metrics; other limits apply to each process.",
   ),
-  ...Object.entries(limitSettings).map(([limit, { name, meaning, byDefault }]) =>
-    variable(name, byDefault ?? defaultText(defaultLimits[limit as keyof Limits]), meaning),
-  ),
+  ...Object.values(limitSettings),
 ];
-
-function defaultText(value: number): string {
-  return value === Infinity ? "none" : `\`${value}\``;
-}
 
 export function settingsHelp(): string {
   const paragraphs = variables.map(({ name, byDefault, meaning }) =>

@@ -26,6 +26,8 @@ export interface Settings {
   readonly indexKey?: KeyProvider;
   /** Addresses or networks of the proxies whose `X-Forwarded-For` names the client. */
   readonly trustProxy: readonly string[];
+  /** Origins of pages that may call the service. */
+  readonly corsOrigins: readonly string[];
   /** Folder of the audit log. Undefined: no audit log. */
   readonly auditFolder?: string;
   /** Undefined: HTTP without TLS. */
@@ -68,7 +70,7 @@ export function readSettings(environment: Environment): Settings {
   const { SEALDEX_ANCHOR_LOCATION, SEALDEX_API_KEYS, SEALDEX_AUTOMATIC_TRAINING } = environment;
   const { SEALDEX_MAX_STALENESS_MS, SEALDEX_STORAGE_TIMEOUT_MS, SEALDEX_PROCESSES } = environment;
   const { SEALDEX_AUDIT_FOLDER, SEALDEX_ROOT_KEY, SEALDEX_TRUST_PROXY, SEALDEX_INDEX_KEY } = environment;
-  const { SEALDEX_DASHBOARD, SEALDEX_RETENTION_MS, SEALDEX_OBLIVIOUS } = environment;
+  const { SEALDEX_DASHBOARD, SEALDEX_RETENTION_MS, SEALDEX_OBLIVIOUS, SEALDEX_CORS_ORIGINS } = environment;
   if (!SEALDEX_INDEX_LOCATION) {
     throw invalid(
       "SEALDEX_INDEX_LOCATION: expected where to keep indexes, such as file:./data, or memory: to try things out",
@@ -89,6 +91,7 @@ export function readSettings(environment: Environment): Settings {
     ...(SEALDEX_ROOT_KEY && { rootKey: parseRootKey(SEALDEX_ROOT_KEY) }),
     ...(SEALDEX_INDEX_KEY && { indexKey: parseIndexKeyProvider(SEALDEX_INDEX_KEY, environment) }),
     trustProxy: parseProxies(SEALDEX_TRUST_PROXY ?? ""),
+    corsOrigins: parseOrigins(SEALDEX_CORS_ORIGINS ?? ""),
     ...(SEALDEX_AUDIT_FOLDER && {
       auditFolder: checkFolderPath(SEALDEX_AUDIT_FOLDER, "SEALDEX_AUDIT_FOLDER"),
     }),
@@ -209,6 +212,17 @@ function parseProxies(text: string): string[] {
   if (proxies.every(isNetwork)) return proxies;
   throw invalid(
     "SEALDEX_TRUST_PROXY: expected addresses or networks such as 10.0.0.0/8, separated by commas",
+  );
+}
+
+function parseOrigins(text: string): string[] {
+  const origins = parseList(text);
+  if (
+    origins.every((entry) => /^https?:/.test(entry) && URL.canParse(entry) && new URL(entry).origin === entry)
+  )
+    return origins;
+  throw invalid(
+    "SEALDEX_CORS_ORIGINS: expected origins such as https://app.example.com, without a path, separated by commas",
   );
 }
 

@@ -5,5 +5,5 @@ export interface Passage {
   readonly metadata: { readonly source: string; readonly heading: string; readonly line: number };
 }
 
-export function textFiles(folder: string): AsyncGenerator<string>;
+export function textFiles(folder: string, inPackages?: boolean): AsyncGenerator<string>;
 export function passagesOf(path: string, folder: string): Promise<Passage[]>;

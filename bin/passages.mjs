@@ -1,27 +1,36 @@
-// Real text for the quickstart: Markdown and text files of a folder, cut into passages.
+// The passages of Markdown and text files.
 
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
-import { join, relative, sep } from "node:path";
+import { basename, join, relative, sep } from "node:path";
 
 const passageCharacters = 900;
-const skippedFolders = new Set([".git", ".sealdex", "dist", "coverage"]);
 
-/** Every .md, .mdx, .rst and .txt file below the folder; of packages in node_modules only their READMEs. */
-export async function* textFiles(folder) {
+/**
+ * Every .md, .mdx, .rst and .txt file below the folder, but none in hidden folders or in
+ * node_modules. Below a folder node_modules itself, the README of each package.
+ */
+export async function* textFiles(folder, inPackages = basename(folder) === "node_modules") {
   const entries = await readdir(folder, { withFileTypes: true });
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     const path = join(folder, entry.name);
-    if (entry.isDirectory() && !skippedFolders.has(entry.name)) yield* textFiles(path);
-    else if (entry.isFile() && isText(path, entry.name)) yield path;
+    if (entry.isDirectory()) {
+      const isSkipped = entry.name.startsWith(".") || (entry.name === "node_modules" && !inPackages);
+      if (!isSkipped) yield* textFiles(path, inPackages);
+    } else if (entry.isFile() && (inPackages ? isReadme(path) : /\.(md|mdx|rst|txt)$/i.test(entry.name))) {
+      yield path;
+    }
   }
 }
 
-function isText(path, name) {
-  if (!path.includes(`${sep}node_modules${sep}`)) return /\.(md|mdx|rst|txt)$/i.test(name);
-  const inPackage = path.slice(path.lastIndexOf(`node_modules${sep}`) + "node_modules/".length);
-  const depth = inPackage.startsWith("@") ? 3 : 2;
-  return /^readme(\.md)?$/i.test(name) && inPackage.split(sep).length === depth;
+/** Whether the file is a README at the top of its package. */
+function isReadme(path) {
+  const inPackage = path
+    .slice(path.lastIndexOf(`node_modules${sep}`))
+    .split(sep)
+    .slice(1);
+  const depth = inPackage[0].startsWith("@") ? 3 : 2;
+  return inPackage.length === depth && /^readme(\.md)?$/i.test(inPackage[depth - 1]);
 }
 
 /** A file's passages as documents: id, text under its headings, and where it stands. */

@@ -1,0 +1,88 @@
+/** Opens the index of a command at the locations of the service. */
+
+import { writeFile } from "node:fs/promises";
+import type { Command } from "commander";
+import {
+  createClient,
+  type EmbeddedClient,
+  generateKey,
+  type IndexKey,
+  type VectorIndex,
+} from "sealdex/core";
+import { invalid } from "sealdex/wire";
+import { readSecret } from "../settings/secret-file.js";
+import type { Settings } from "../settings/settings.js";
+
+export interface KeyArguments {
+  readonly keyFile?: string;
+}
+
+export function withKeyFile(command: Command): Command {
+  return command.option(
+    "--key-file <path>",
+    "a file with its key, 64 hexadecimal characters (default: SEALDEX_INDEX_KEY)",
+  );
+}
+
+export async function useClient(
+  settings: Settings,
+  work: (client: EmbeddedClient) => Promise<void>,
+): Promise<void> {
+  const client = createClient(clientOptions(settings));
+  try {
+    await work(client);
+  } finally {
+    await client.close();
+  }
+}
+
+/** Opens an existing index. */
+export function useIndex(
+  settings: Settings,
+  indexName: string,
+  { keyFile }: KeyArguments,
+  work: (index: VectorIndex) => Promise<void>,
+): Promise<void> {
+  return useClient(settings, async (client) =>
+    work(await client.loadIndex({ indexName, indexKey: await indexKeyOf(settings, keyFile) })),
+  );
+}
+
+export function clientOptions({
+  indexLocation,
+  configLocation,
+  anchorLocation,
+  models,
+  storageTimeoutMs,
+}: Settings) {
+  if ((configLocation ?? indexLocation).location === "memory") {
+    throw invalid("the location is memory:, which other processes cannot read");
+  }
+  // Limits of the service's clients do not apply to its operator.
+  const { allowed: _allowed, failWhileLoading: _failWhileLoading, ...others } = models;
+  return {
+    indexLocation,
+    ...(configLocation && { configLocation }),
+    ...(anchorLocation && { anchorLocation }),
+    models: others,
+    storageTimeoutMs,
+    automaticTraining: false,
+  };
+}
+
+export async function indexKeyOf({ indexKey }: Settings, keyFile: string | undefined): Promise<IndexKey> {
+  if (keyFile !== undefined) return (await readSecret(keyFile, "--key-file")).trim();
+  if (indexKey !== undefined) return indexKey;
+  throw invalid("--key-file: expected a file with the key of the index, or SEALDEX_INDEX_KEY, got neither");
+}
+
+/** The key in a file, which gets a new one if there is no such file. */
+export async function newKeyIn(path: string, where: string): Promise<string> {
+  try {
+    await writeFile(path, `${generateKey()}\n`, { flag: "wx", mode: 0o600 });
+    process.stderr.write(`Wrote a new key to ${path}. Keep a copy: nothing can replace it.\n`);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  return (await readSecret(path, where)).trim();
+}

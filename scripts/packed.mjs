@@ -1,0 +1,41 @@
+// The packages as npm would publish them, and projects that install them as users do.
+
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { npm, packages, root, stagePackage } from "./stage-package.mjs";
+
+const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+/** Checks need an address; example.com belongs to nobody. */
+export const placeholder = { repository: "https://example.com/sealdex", author: "Sealdex" };
+
+/** Packs all packages into a folder. Returns the path of each tarball by the name of its package. */
+export function packAll(into) {
+  const args = ["pack", "--json", "--pack-destination", into];
+  return Object.fromEntries(
+    Object.entries(packages).map(([name, folder]) => {
+      const staged = join(into, "staged", name);
+      stagePackage(folder, staged, placeholder);
+      const printed = execFileSync(npm, args, { cwd: staged, encoding: "utf8" });
+      return [name, join(into, JSON.parse(printed)[0].filename)];
+    }),
+  );
+}
+
+/**
+ * Creates a project and runs `npm install` with these names. Packages of this repository come from
+ * their tarballs, also as dependencies; others in the versions that it is tested with.
+ */
+export function createProject(folder, names, tarballs) {
+  mkdirSync(folder, { recursive: true });
+  const own = Object.entries(tarballs).filter(([name]) => !names.includes(name));
+  const overrides = Object.fromEntries(own.map(([name, tarball]) => [name, `file:${tarball}`]));
+  writeFileSync(join(folder, "package.json"), `${JSON.stringify({ private: true, overrides })}\n`);
+  const specs = names.map(
+    (name) => tarballs[name] ?? (devDependencies[name] ? `${name}@${devDependencies[name]}` : name),
+  );
+  execFileSync(npm, ["install", "--silent", "--no-audit", "--no-fund", ...specs], {
+    cwd: folder,
+    stdio: "inherit",
+  });
+}
