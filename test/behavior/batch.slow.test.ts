@@ -62,7 +62,7 @@ describe.each(["ivfflat", "ivf"] as const)("a batch of queries to a trained %s i
 });
 
 test("an untrained index answers a batch exactly, and gives back the kernel memory that it took", async () => {
-  const client = createClient({ indexLocation: createMemoryStore(), automaticTraining: false });
+  await using client = createClient({ indexLocation: createMemoryStore(), automaticTraining: false });
   const index = await client.createIndex({ indexName: "batch", indexKey: generateKey() });
   for (let start = 0; start < n; start += 500) {
     await index.upsert(rows.slice(start, start + 500).map((vector, i) => ({ id: `${start + i}`, vector })));
@@ -74,11 +74,10 @@ test("an untrained index answers a batch exactly, and gives back the kernel memo
   for (const [i, queryVector] of queries.entries()) {
     expect(await index.query({ queryVector, topK: 10 })).toEqual(together[i]);
   }
-  await client.close();
 });
 
 test("a greedy query with automatic probes finds the same as a scan of everything", async () => {
-  const client = createClient({ indexLocation: createMemoryStore(), automaticTraining: false });
+  await using client = createClient({ indexLocation: createMemoryStore(), automaticTraining: false });
   const index = await client.createIndex({ indexName: "greedy", indexKey: generateKey() });
   await index.upsert(rows.map((vector, i) => ({ id: `${i}`, vector })));
   const exact = await index.query({ queryVectors: queries, topK: 60 });
@@ -86,11 +85,10 @@ test("a greedy query with automatic probes finds the same as a scan of everythin
   for (const [i, queryVector] of queries.entries()) {
     expect(await index.query({ queryVector, topK: 60, nProbes: 0, greedy: true })).toEqual(exact[i]);
   }
-  await client.close();
 });
 
 test("an aborted batch rejects with the signal's reason and leaves the index usable", async () => {
-  const client = createClient({ indexLocation: createMemoryStore(), automaticTraining: false });
+  await using client = createClient({ indexLocation: createMemoryStore(), automaticTraining: false });
   const index = await client.createIndex({ indexName: "batch", indexKey: generateKey() });
   await index.upsert(rows.map((vector, i) => ({ id: `${i}`, vector })));
   const controller = new AbortController();
@@ -98,12 +96,11 @@ test("an aborted batch rejects with the signal's reason and leaves the index usa
   controller.abort(new Error("enough"));
   await expect(asking).rejects.toThrow("enough");
   expect((await index.query({ queryVectors: queries.slice(0, 2), topK: 1 })).length).toBe(2);
-  await client.close();
 });
 
 test("more than 16 warm queries of long lists are searched together, fewer one by one", async () => {
   const wide = 1536;
-  const client = createClient({ indexLocation: createMemoryStore(), automaticTraining: false });
+  await using client = createClient({ indexLocation: createMemoryStore(), automaticTraining: false });
   const index = await client.createIndex({
     indexName: "wide",
     indexKey: generateKey(),
@@ -127,5 +124,4 @@ test("more than 16 warm queries of long lists are searched together, fewer one b
   await searchesAlone(40);
   expect(await searchesAlone(16)).toBe(16);
   expect(await searchesAlone(17)).toBe(0);
-  await client.close();
 });

@@ -10,6 +10,7 @@ import {
 } from "../../src/core.js";
 import type { Service } from "./behavior.js";
 import { drain } from "./listing.js";
+import { refusal } from "../outcome.js";
 
 const types: readonly IndexConfigInput[] = [
   { type: "ivfflat" },
@@ -87,10 +88,9 @@ export function changingBehaviour(name: string, open: () => Promise<Service>): v
 
     test("everything is updated if that is asked for, and by no filter that happens to match everything", async () => {
       const index = await newIndex(three);
-      await expect(index.update({ filter: {} }, { metadata: { x: 1 } })).rejects.toMatchObject({
-        code: "invalid_request",
-        message: expect.stringContaining("updateAll: true"),
-      });
+      await expect(index.update({ filter: {} }, { metadata: { x: 1 } })).rejects.toMatchObject(
+        refusal("invalid_request", "updateAll: true"),
+      );
       expect(await index.update({ updateAll: true }, { metadata: { x: 1 } })).toEqual({
         matched: 3,
         updated: 3,
@@ -197,10 +197,9 @@ export function changingBehaviour(name: string, open: () => Promise<Service>): v
         deleted: 0,
       });
       expect(await index.listIds()).toEqual(["a#1", "b#0"]);
-      await expect(index.upsert([chunk("x", "x")], { deleteFilter: {} })).rejects.toMatchObject({
-        code: "invalid_request",
-        message: expect.stringContaining("deleteFilter"),
-      });
+      await expect(index.upsert([chunk("x", "x")], { deleteFilter: {} })).rejects.toMatchObject(
+        refusal("invalid_request", "deleteFilter"),
+      );
       const wrong = index.upsert([{ id: "x", vector: [1, 2, 3] }], { deleteFilter });
       await expect(wrong).rejects.toMatchObject({ code: "dimension_mismatch" });
       expect(await index.listIds()).toEqual(["a#1", "b#0"]);
@@ -247,10 +246,9 @@ export function changingBehaviour(name: string, open: () => Promise<Service>): v
     test("a vector that is none is refused, also if it would be equal as numbers", async () => {
       const index = await newIndex(three);
       const vector = ["1", "0"] as unknown as number[];
-      await expect(index.upsert([{ ...three[0], vector }], { skipUnchanged: true })).rejects.toMatchObject({
-        code: "invalid_request",
-        message: expect.stringContaining("items[0].vector[0]") as string,
-      });
+      await expect(index.upsert([{ ...three[0], vector }], { skipUnchanged: true })).rejects.toMatchObject(
+        refusal("invalid_request", "items[0].vector[0]"),
+      );
     });
 
     test("concurrent updates never bring back items that others replaced or deleted", async () => {

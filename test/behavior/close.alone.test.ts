@@ -1,11 +1,8 @@
 /** Closing a client: it waits for running calls, refuses later ones, and holds nothing open. */
 
 import { execFile } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { createClient as createHttpClient } from "../../src/client/client.js";
 import {
   type Client,
@@ -18,15 +15,15 @@ import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { startService } from "../http/service.js";
+import { newFolder } from "../folder.js";
 
 const options = { indexName: "closed", indexKey: generateKey() };
 const closed = { code: "invalid_request", message: expect.stringContaining("the client is closed") };
 
 let folder: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "sealdex-close-"));
+  folder = await newFolder();
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 test("waits for the calls under way, and answers those that come later with an error", async () => {
   const store = createMemoryStore();

@@ -120,7 +120,7 @@ test("rows without lists are cut into segments, so few of them are in memory", a
     if (key.includes("/segment/")) created.push(key);
     return store.create(key, bytes);
   };
-  const client = createClient({ indexLocation: { ...store, create }, automaticTraining: false });
+  await using client = createClient({ indexLocation: { ...store, create }, automaticTraining: false });
   const index = await client.createIndex(options);
   // More than twice as many as are collected for one segment.
   for (let part = 0; part < 17; part++) {
@@ -132,5 +132,4 @@ test("rows without lists are cut into segments, so few of them are in memory", a
   expect(await index.count()).toBe(170_000);
   await index.compact();
   expect(created).toHaveLength(2);
-  await client.close();
 });

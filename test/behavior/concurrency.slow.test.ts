@@ -1,14 +1,12 @@
 /** Several writers and readers of one index, in this process and in others. */
 
 import { execFile } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
+import { newFolder } from "../folder.js";
 
 const options = { indexName: "shared", indexKey: generateKey() };
 
@@ -116,7 +114,7 @@ test("an upsert that fails before its commit leaves nothing to be seen", async (
 });
 
 test("writers in several processes lose nothing on local disk", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "sealdex-processes-"));
+  const folder = await newFolder();
   const client = createClient({ indexLocation: { location: "local", path: folder } });
   const index = await client.createIndex(options);
   const program = `
@@ -133,7 +131,6 @@ test("writers in several processes lose nothing on local disk", async () => {
   await Promise.all(writers);
   expect(await index.count()).toBe(60);
   await client.close();
-  await rm(folder, { recursive: true });
 });
 
 test("a store given by the caller stays open when the client closes", async () => {

@@ -1,9 +1,7 @@
 /** Copies of an index: from memory to disk and back, interrupted everywhere, damaged, and while others write. */
 
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import {
   collectGarbage,
   copyIndex,
@@ -15,14 +13,14 @@ import {
 } from "../../src/core.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { whole } from "../ranges.js";
+import { newFolder } from "../folder.js";
 
 const options = { indexName: "books", indexKey: generateKey() };
 
 let folder: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "sealdex-copy-"));
+  folder = await newFolder();
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 function items(count: number, from = 0) {
   return Array.from({ length: count }, (_, i) => ({
@@ -72,7 +70,7 @@ test("an index goes from memory to disk and back, whole, under another name if w
   const onProgress = (step: CopyProgress) => progress.push(step);
   await copyIndex({ from: { indexLocation: store }, to: disk, ...options, newName: "backup", onProgress });
   const backup = { indexName: "backup", indexKey: options.indexKey };
-  const client = createClient(disk);
+  await using client = createClient(disk);
   expect(await client.listIndexes()).toEqual(["backup"]);
   expect(await contentsOf(await client.loadIndex(backup))).toEqual(await contentsOf(index));
   expect(progress.at(0)).toMatchObject({ phase: "copy", objectsDone: 0, bytesDone: 0 });
@@ -88,7 +86,6 @@ test("an index goes from memory to disk and back, whole, under another name if w
   await restored.upsert(items(1, 1000));
   await index.delete({ ids: ["0"] });
   expect(await restored.count()).toBe((await index.count()) + 2);
-  await client.close();
 });
 
 test("codes that were stored during a training are copied with the older model that they need", async () => {

@@ -22,7 +22,7 @@ test.each([
   [{ type: "ivf", spilling: true }, /^indexConfig\.spilling: expected none/],
   [{ type: "ivfpq", spilling: false }, /^indexConfig\.spilling: expected none/],
 ])("%j is refused", async (indexConfig, message) => {
-  const client = createClient({ indexLocation: createMemoryStore() });
+  await using client = createClient({ indexLocation: createMemoryStore() });
   const creating = client.createIndex({
     indexName: "no",
     indexKey: generateKey(),
@@ -32,5 +32,4 @@ test.each([
     code: "invalid_request",
     message: expect.stringMatching(message),
   });
-  await client.close();
 });

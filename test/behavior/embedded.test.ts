@@ -31,11 +31,10 @@ const memory = { title: "in memory", open: inMemory };
 for (const { title, open } of cases({ fast: [local], all: [memory, local] })) indexBehaviour(title, open);
 
 test.each([null, undefined, "text", [1]])("metadata whose toJSON gives %j are refused", async (given) => {
-  const client = createClient({ indexLocation: { location: "memory" } });
+  await using client = createClient({ indexLocation: { location: "memory" } });
   const index = await client.createIndex({ indexName: "to JSON", indexKey: generateKey() });
   const metadata = { toJSON: () => given };
   const attempt = index.upsert([{ id: "a", vector: [1], metadata }]);
   await expect(attempt).rejects.toMatchObject({ code: "invalid_request" });
   expect(await index.query({ queryVector: [1], filters: { a: { $ne: 1 } } })).toEqual([]);
-  await client.close();
 });

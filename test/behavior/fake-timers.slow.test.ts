@@ -1,21 +1,19 @@
 /** A process whose global timers and clocks are fake ones for a while, as in tests of those who use the library. */
 
 import { readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createContext, runInContext } from "node:vm";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
 import type * as realTimers from "../../src/async/timers.js";
+import { newFolder } from "../folder.js";
 
 let path: string;
 beforeEach(async () => {
-  path = await mkdtemp(join(tmpdir(), "sealdex-fake-"));
+  path = await newFolder();
 });
 afterEach(async () => {
   vi.useRealTimers();
-  await rm(path, { recursive: true });
 });
 
 /** Enough to take several turns of the event loop. */

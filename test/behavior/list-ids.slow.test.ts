@@ -97,3 +97,29 @@ test("an aborted list rejects", async () => {
   await index.upsert([{ id: "a", vector: [1] }]);
   await expect(index.listIds({ signal: AbortSignal.abort(new Error("enough")) })).rejects.toThrow("enough");
 });
+
+test("each of thousands of items is read by its id, page after page of records and contents", async () => {
+  const store = createMemoryStore();
+  const items = Array.from({ length: 3000 }, (_, i) => ({
+    id: `${i}`,
+    vector: [i, 1],
+    contents: `contents ${i} `.repeat(20),
+    metadata: { i, text: `${i}`.repeat(40) },
+  }));
+  await using writer = createClient({ indexLocation: store, automaticTraining: false });
+  const index = await writer.createIndex(options);
+  await index.upsert(items);
+  const include = ["contents", "metadata"] as const;
+  const expected = items.map(({ id, contents, metadata }) => ({ id, contents, metadata }));
+  for (const trained of [false, true]) {
+    if (trained) await index.train({ nLists: 20 });
+    for (const { id } of items.slice(0, 600))
+      expect(await index.get([id], { include })).toEqual([expected[Number(id)]]);
+    expect(
+      await index.get(
+        items.map(({ id }) => id),
+        { include },
+      ),
+    ).toEqual(expected);
+  }
+});

@@ -3,6 +3,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { generateKey, type VectorIndex } from "../../src/core.js";
 import { startBoth } from "../http/both-clients.js";
+import { refusal } from "../outcome.js";
 
 const { clients } = await startBoth();
 
@@ -39,16 +40,12 @@ describe.each(Object.keys(clients))("%s", (where) => {
           { id: "good", vector: [1] },
           { id: "bad", vector: [1], metadata: metadata as never },
         ]);
-        await expect(attempt).rejects.toMatchObject({
-          code: "invalid_request",
-          message: expect.stringMatching(/^items\[1\]\.metadata: expected/),
-        });
+        await expect(attempt).rejects.toMatchObject(
+          refusal("invalid_request", /^items\[1\]\.metadata: expected/),
+        );
       }
       const query = index.query({ queryVector: [1], filter: { a: value as never } });
-      await expect(query).rejects.toMatchObject({
-        code: "invalid_request",
-        message: expect.stringMatching(/^filter/),
-      });
+      await expect(query).rejects.toMatchObject(refusal("invalid_request", /^filter/));
       expect(await index.listIds()).toEqual(["kept"]);
     },
   );

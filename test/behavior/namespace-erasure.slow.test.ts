@@ -1,7 +1,7 @@
 /** The remains of an erased namespace, and the cost of erasing. */
 
 import { describe, expect, test } from "vitest";
-import { type BlobStore, createClient, generateKey, SealdexError } from "../../src/core.js";
+import { type BlobStore, createClient, generateKey } from "../../src/core.js";
 import { EmbeddedClient } from "../../src/index/embedded-client.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import type { Item, VectorIndex } from "../../src/api/vector-index.js";
@@ -10,6 +10,7 @@ import { faultyStore, mishaps } from "../protocol/faulty-store.js";
 import { StandingClock } from "../protocol/standing-clock.js";
 import { whole } from "../ranges.js";
 import { repeats } from "../tier.js";
+import { codeOf } from "../outcome.js";
 
 const indexName = "erased";
 
@@ -45,13 +46,6 @@ function itemsOf(owner: string, count: number, at: number): Item[] {
     metadata: { owner: `metadata-of-${owner}`, i },
     ...(i % 5 === 0 && { expiresAt: 4_000_000_000_000 }),
   }));
-}
-
-function codeOf(call: Promise<unknown>): Promise<string> {
-  return call.then(
-    () => "done",
-    (error: unknown) => (error instanceof SealdexError ? error.code : String(error)),
-  );
 }
 
 describe("of an erased namespace", () => {
@@ -190,7 +184,7 @@ test(`a namespace costs the same storage calls among 10 and among ${many}`, asyn
 test("items of a namespace expire in it, and are hidden in it alone", async () => {
   const store = createMemoryStore();
   const clock = new StandingClock();
-  const client = new EmbeddedClient({ indexLocation: store, automaticTraining: false }, clock);
+  await using client = new EmbeddedClient({ indexLocation: store, automaticTraining: false }, clock);
   const index = await client.createIndex({ indexName, indexKey: generateKey(), textIndex: true });
   const later = 1_800_000_001_000;
   const item = (namespace: string, expiresAt?: number): Item => ({
@@ -220,7 +214,6 @@ test("items of a namespace expire in it, and are hidden in it alone", async () =
   expect(await seen()).toEqual([2, 2, 1, 1]);
   await index.erase("carl");
   expect(await seen()).toEqual([1, 1, 1, 1]);
-  await client.close();
 });
 
 describe("an erasure that is interrupted", () => {

@@ -8,13 +8,13 @@ import {
   exportItems,
   generateKey,
   importItems,
-  SealdexError,
 } from "../../src/core.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import type { IndexConfigInput, Item, VectorIndex } from "../../src/api/vector-index.js";
 import { startService } from "../http/service.js";
 import { readIndex, type Stored } from "../format/reader.js";
 import { whole } from "../ranges.js";
+import { codeOf } from "../outcome.js";
 
 const indexName = "tenants";
 
@@ -47,13 +47,6 @@ async function storedIn(store: BlobStore): Promise<Stored> {
 async function contentsOf(index: VectorIndex, namespace?: string): Promise<string[]> {
   const { items } = await index.listItems({ namespace, include: ["contents"], limit: 10_000 });
   return items.map((item) => `${item.namespace ?? ""}:${item.contents}`).sort();
-}
-
-function codeOf(call: Promise<unknown>): Promise<string> {
-  return call.then(
-    () => "done",
-    (error: unknown) => (error instanceof SealdexError ? error.code : String(error)),
-  );
 }
 
 /** Texts of a namespace with three items. */

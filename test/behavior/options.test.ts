@@ -491,7 +491,7 @@ test.each<[string, (more: object) => unknown]>([
 });
 
 test("a query takes its options from objects of any kind", async () => {
-  const client = createClient({ indexLocation: { location: "memory" } });
+  await using client = createClient({ indexLocation: { location: "memory" } });
   const index = await client.createIndex(address());
   await index.upsert([1, 2].map((year) => ({ id: `${year}`, vector: [year], metadata: { year } })));
   const queryVector = [1];
@@ -528,7 +528,6 @@ test("a query takes its options from objects of any kind", async () => {
   ]) {
     await expect(index.query(request)).rejects.toThrow(/query: unknown property "filtre"/);
   }
-  await client.close();
 });
 
 test("over HTTP, filter and filters mean the same in bodies too", async () => {

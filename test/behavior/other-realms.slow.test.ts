@@ -2,16 +2,15 @@
 
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { createContext, compileFunction, runInContext, runInNewContext } from "node:vm";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import type * as core from "../../src/core.js";
 import { copyIndex, createClient, generateKey, SealdexError } from "../../src/core.js";
 import { isAbortSignal, isError, isMapOrSet } from "../../src/checks/value-kinds.js";
+import { newFolder } from "../folder.js";
 
 type Library = typeof core;
 
@@ -22,9 +21,8 @@ const other = (code: string): never => runInNewContext(code) as never;
 
 let path: string;
 beforeEach(async () => {
-  path = await mkdtemp(join(tmpdir(), "sealdex-realm-"));
+  path = await newFolder();
 });
-afterEach(() => rm(path, { recursive: true }));
 
 const inMemory = (indexKey = options.indexKey) =>
   createClient({ indexLocation: { location: "memory" } }).createIndex({ ...options, indexKey });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { pipeline } from "@huggingface/transformers";
 import { Embeddings } from "@langchain/core/embeddings";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createClient, generateKey, SealdexError } from "../../src/core.js";
+import { createClient, generateKey, type SealdexError } from "../../src/core.js";
 import type { Embedder, EmbeddingInput } from "../../src/embedding/embedder.js";
 import type { ModelOptions, ModelProgress } from "../../src/embedding/model-options.js";
 import { Models } from "../../src/embedding/models.js";
@@ -13,6 +13,7 @@ import { recipeOf } from "../../src/embedding/recipe.js";
 import { EncryptedVectorStore, SealdexEmbeddings } from "../../src/index.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { buildModels, smallDimension } from "./small-models.js";
+import { failure } from "../outcome.js";
 
 const texts = ["Keys are rotated every year.", "Salmon swim upstream.", "sealed vectors in storage"];
 const question = "how often are passwords rotated?";
@@ -39,15 +40,6 @@ function newClient(models: ModelOptions = { localFolder, offline: true }, store 
   const client = createClient({ indexLocation: store, models });
   open.push(client);
   return client;
-}
-
-async function rejection(promise: Promise<unknown>): Promise<SealdexError> {
-  const error: unknown = await promise.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  expect(error).toBeInstanceOf(SealdexError);
-  return error as SealdexError;
 }
 
 function similarity(a: ArrayLike<number>, b: ArrayLike<number>): number {
@@ -83,7 +75,7 @@ describe("a model by name", () => {
   });
 
   test("is refused if nothing of that name is there and downloads are off", async () => {
-    const error = await rejection(embedder("all-mpnet-base-v2").embedQuery("a"));
+    const error = await failure(embedder("all-mpnet-base-v2").embedQuery("a"));
     expect(error.code).toBe("invalid_request");
     expect(error.message).toBe(
       "embedding model all-mpnet-base-v2: no such model in the local folder, the cache folder",
@@ -102,7 +94,7 @@ describe("a model by name", () => {
 
   test("rejects calls while it loads if asked to, and answers them afterwards", async () => {
     const model = embedder("small-embedder", { failWhileLoading: true });
-    const error = await rejection(model.embedQuery(question));
+    const error = await failure(model.embedQuery(question));
     expect(error.code).toBe("model_loading");
     let vector: ArrayLike<number> | undefined;
     while (vector === undefined) {
@@ -117,8 +109,8 @@ describe("a model by name", () => {
 
   test("that could not be loaded is loaded again by the next call", async () => {
     const model = embedder("late-embedder");
-    await rejection(model.embedQuery("a"));
-    expect((await rejection(model.embedQuery("a"))).code).toBe("invalid_request");
+    await failure(model.embedQuery("a"));
+    expect((await failure(model.embedQuery("a"))).code).toBe("invalid_request");
   });
 
   test("loses nothing of other calls when a client closes", async () => {
@@ -181,7 +173,7 @@ describe("an index with a model", () => {
   test("refuses a dimension that is not the model's", async () => {
     const indexConfig = { type: "ivf", dimension: 8 } as const;
     const creating = newClient().createIndex({ ...create, embeddingModel: "small-embedder", indexConfig });
-    expect((await rejection(creating)).code).toBe("dimension_mismatch");
+    expect((await failure(creating)).code).toBe("dimension_mismatch");
   });
 
   test("finds its model by the name it remembers", async () => {
@@ -208,7 +200,7 @@ describe("an index with a model", () => {
       again.query({ queryContents: "salmon" }),
       again.upsert([{ id: "x", contents: "salmon" }]),
     ]) {
-      const error = await rejection(call);
+      const error = await failure(call);
       expect(error.code).toBe("invalid_request");
       expect(error.message).toMatch(
         /"notes" was created with small-embedder; this is another model or revision/,
@@ -224,7 +216,7 @@ describe("an index with a model", () => {
     await newClient(undefined, store).createIndex({ ...create, embeddingModel: "small-embedder" });
     const client = newClient(undefined, store);
     const wrong = await client.loadIndex({ ...create, embedding: "sealdex/lexical-64" });
-    expect((await rejection(wrong.query({ queryContents: "a" }))).code).toBe("dimension_mismatch");
+    expect((await failure(wrong.query({ queryContents: "a" }))).code).toBe("dimension_mismatch");
     const same = await client.loadIndex({ ...create, embedding: join(localFolder, "small-embedder") });
     expect(await same.query({ queryContents: "a" })).toEqual([]);
   });
@@ -294,11 +286,11 @@ describe("embedding, given at creation and at load", () => {
     const wrong: unknown[] = [() => [], () => "vectors", () => [[]], () => [[Number.NaN]], () => [[1], [2]]];
     for (const embedding of wrong as EmbeddingInput[]) {
       const creating = newClient().createIndex({ indexName: "n", indexKey: generateKey(), embedding });
-      expect((await rejection(creating)).code).toBe("invalid_request");
+      expect((await failure(creating)).code).toBe("invalid_request");
     }
     for (const embedding of [5, {}, []] as unknown as EmbeddingInput[]) {
       const creating = newClient().createIndex({ indexName: "n", indexKey: generateKey(), embedding });
-      expect((await rejection(creating)).message).toMatch(/^embedding model: expected the name of a model/);
+      expect((await failure(creating)).message).toMatch(/^embedding model: expected the name of a model/);
     }
   });
 
@@ -308,7 +300,7 @@ describe("embedding, given at creation and at load", () => {
     const embedding: EmbeddingInput = (batch) => batch.map((text) => [text.length, 1]);
     await newClient(undefined, store).createIndex({ ...address, embedding });
     const again = await newClient(undefined, store).loadIndex(address);
-    const error = await rejection(again.query({ queryContents: "a" }));
+    const error = await failure(again.query({ queryContents: "a" }));
     expect(error.message).toMatch(/^queryContents: .* give it to loadIndex as embedding$/);
   });
 });

@@ -241,30 +241,6 @@ describe("training keeps every row reachable on data with", () => {
   });
 });
 
-test("automatic probes find 95 % of the nearest neighbors of queries from the same data", () => {
-  const d = 32;
-  const n = 6000;
-  const sample = clustered(n, d, 40, 11);
-  const model = train(sample, d, 64);
-  const { probes, ratio } = limitsFor(model.curves, 10, undefined);
-  const quantizer = finish(CoarseQuantizer.open(model, "euclidean"));
-  const lists = quantizer.assign(sample);
-  const rows = rowsOf(sample, d);
-  let found = 0;
-  let scanned = 0;
-  const queries = rowsOf(clustered(6100, d, 40, 11), d).slice(n);
-  for (const query of queries) {
-    const { lists: nearestLists, distances } = probe(quantizer, query, probes);
-    const probed = new Set(nearestLists.slice(0, likelyLists(distances, ratio)));
-    scanned += probed.size;
-    const nearest = rows.map((row, i) => [squaredL2(query, row), i]).sort((a, b) => a[0] - b[0]);
-    for (const [, row] of nearest.slice(0, 10)) if (probed.has(lists[row])) found++;
-  }
-  quantizer.free();
-  expect(found / (10 * queries.length)).toBeGreaterThanOrEqual(0.95);
-  expect(scanned / queries.length).toBeLessThan(16);
-});
-
 test.each(metrics)("no row of a list scores below the list's floor under %s", (metric) => {
   const d = 12;
   const vectors = clustered(400, d, 5, 21);

@@ -75,13 +75,12 @@ test.each(disagreements)("objects agree on %s", async (_, isOfCodes, change) => 
   const { parts: whole, indexName, indexKey, dimension } = isOfCodes ? ofCodes : stored;
   const parts = whole.copy();
   change(parts);
-  const client = createClient({ indexLocation: storeOf(parts.seal()) });
+  await using client = createClient({ indexLocation: storeOf(parts.seal()) });
   const queried = async () => {
     const index = await client.loadIndex({ indexName, indexKey });
     await index.query({ queryVector: new Float32Array(dimension).fill(1), topK: 200, nProbes: 100 });
   };
   await expect(queried()).rejects.toMatchObject({ code: "corrupt" });
-  await client.close();
 });
 
 test("each field is checked in a file that there is", () => {

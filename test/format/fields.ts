@@ -107,9 +107,15 @@ function jsonField(
   };
 }
 
-/** Sets `a.b[].c`, of the first element of a list; a list that is missing gets one. */
+/** The steps of `a.b[].c`, of the first element of a list. */
+const stepsOf = (path: string) => path.replaceAll("[]", ".0").split(".");
+
+const valueAt = (document: object, path: string) =>
+  stepsOf(path).reduce((at, step) => at[step] as Json, document as Json) as unknown;
+
+/** A list that is missing gets one. */
 function setAt(document: Json, path: string, value: unknown): void {
-  const steps = path.replaceAll("[]", ".0").split(".");
+  const steps = stepsOf(path);
   let at = document;
   for (const step of steps.slice(0, -1)) at = at[step] ??= {};
   at[steps[steps.length - 1]] = value;
@@ -131,31 +137,31 @@ const firstOf = (parts: StoredParts, column: string) => parts.manifest.segments[
 const base64Of = (bytes: number) => Buffer.alloc(bytes).toString("base64");
 const versionOf = ({ opened }: StoredParts) => opened.version;
 
+const ofObject =
+  (object: Parameters<typeof jsonField>[0]) =>
+  (field: string, range: string, accepted: Values, refused: Values, checkedIn?: string) =>
+    jsonField(object, field, range, accepted, refused, checkedIn);
+const ofManifest = ofObject("manifest");
+const ofKeyset = ofObject("keyset");
+const naming = "state/commit/object-names.ts";
+const retention = "state/commit/retention.ts";
+
 const watermarkFields = ["history", "uploads"].flatMap((name) => [
-  jsonField(
-    "manifest",
+  ofManifest(
     `${name}.floor`,
     "1 to next",
     (parts) => [1, parts.manifest[name].next],
     (parts) => [...notNumbers, 0, parts.manifest[name].next + 1],
-    "state/commit/retention.ts",
+    retention,
   ),
-  jsonField(
-    "manifest",
+  ofManifest(
     `${name}.next`,
     "floor to the version",
     (parts) => [parts.manifest[name].floor, versionOf(parts)],
     (parts) => [...notNumbers, 0, versionOf(parts) + 1],
-    "state/commit/retention.ts",
+    retention,
   ),
-  jsonField(
-    "manifest",
-    `${name}.since`,
-    "0 to 8.64e15",
-    [0, 0.5, 8.64e15],
-    [...otherTypes, -1, 8.65e15],
-    "state/commit/retention.ts",
-  ),
+  ofManifest(`${name}.since`, "0 to 8.64e15", [0, 0.5, 8.64e15], [...otherTypes, -1, 8.65e15], retention),
 ]);
 
 const namespaceOf = (digits: number, erasures: number) =>
@@ -164,51 +170,35 @@ const namespaceOf = (digits: number, erasures: number) =>
 /** The members of a header besides its kind. */
 function pinFields(generation: string, pin: string): Field[] {
   return [
-    jsonField("manifest", generation, "1 to 2^31", [1, 2 ** 31], [...notNumbers, 0, 2 ** 31 + 1]),
-    jsonField(
-      "manifest",
-      pin,
-      "64 bytes, base64",
-      [base64Of(64)],
-      [...otherTypes, base64Of(63), base64Of(65)],
-    ),
+    ofManifest(generation, "1 to 2^31", [1, 2 ** 31], [...notNumbers, 0, 2 ** 31 + 1]),
+    ofManifest(pin, "64 bytes, base64", [base64Of(64)], [...otherTypes, base64Of(63), base64Of(65)]),
   ];
 }
 
 const manifestFields: readonly Field[] = [
-  jsonField(
-    "manifest",
+  ofManifest(
     "version",
     "that of its name",
     (parts) => [versionOf(parts)],
     (parts) => [...notNumbers, versionOf(parts) + 1],
   ),
-  jsonField(
-    "manifest",
+  ofManifest(
     "previous",
     "32 bytes, hexadecimal; empty in version 1",
     ["0".repeat(64)],
     [...otherTypes, "", "g".repeat(64)],
   ),
-  jsonField("manifest", "keyGeneration", "that of its header", (parts) => [parts.manifest.keyGeneration], [
+  ofManifest("keyGeneration", "that of its header", (parts) => [parts.manifest.keyGeneration], [
     ...notNumbers,
     2 ** 31,
   ]),
-  jsonField("manifest", "dropped", "a boolean", [true, false], [null, 0, "x"]),
-  jsonField("manifest", "dimension", "1 to 8192", [1, 8192], [...notNumbers, 0, 8193]),
-  jsonField(
-    "manifest",
-    "model.name",
-    "a short name, born before this version",
-    [shortNameOf(0)],
-    names,
-    "state/commit/object-names.ts",
-  ),
+  ofManifest("dropped", "a boolean", [true, false], [null, 0, "x"]),
+  ofManifest("dimension", "1 to 8192", [1, 8192], [...notNumbers, 0, 8193]),
+  ofManifest("model.name", "a short name, born before this version", [shortNameOf(0)], names, naming),
   ...pinFields("model.generation", "model.pin"),
-  jsonField("manifest", "model.length", "92 to 2^48", [92, 2 ** 48], [...notNumbers, 91, 2 ** 48 + 1]),
-  jsonField("manifest", "model.items", "1 to 2^48", [1, 2 ** 48], [...notNumbers, 0]),
-  jsonField(
-    "manifest",
+  ofManifest("model.length", "92 to 2^48", [92, 2 ** 48], [...notNumbers, 91, 2 ** 48 + 1]),
+  ofManifest("model.items", "1 to 2^48", [1, 2 ** 48], [...notNumbers, 0]),
+  ofManifest(
     "namespaces",
     "counts up to erasures, one per handle, in the order of segments",
     [[namespaceOf(32, 0)]],
@@ -222,15 +212,14 @@ const manifestFields: readonly Field[] = [
       [namespaceOf(32, 0), `1${namespaceOf(31, 0)}`],
     ],
   ),
-  jsonField(
-    "manifest",
+  ofManifest(
     "models",
     "short names, in the order of segments",
     [[shortNameOf(0)]],
     (parts) => [...names(parts).map((name) => [name]), [], [shortNameOf(0), shortNameOf(0)]],
-    "state/commit/object-names.ts",
+    naming,
   ),
-  jsonField("manifest", "segments", "lists of one length", [], (parts) => [
+  ofManifest("segments", "lists of one length", [], (parts) => [
     null,
     "x",
     [],
@@ -239,64 +228,46 @@ const manifestFields: readonly Field[] = [
     { ...parts.manifest.segments, other: [] },
     { name: parts.manifest.segments.name },
   ]),
-  jsonField(
-    "manifest",
-    "segments.name[]",
-    "like model.name, each once",
-    [shortNameOf(0)],
-    names,
-    "state/commit/object-names.ts",
-  ),
+  ofManifest("segments.name[]", "like model.name, each once", [shortNameOf(0)], names, naming),
   ...pinFields("segments.generation[]", "segments.pin[]"),
-  jsonField(
-    "manifest",
-    "segments.length[]",
-    "20 times rows + deleted to 2^48",
-    [2 ** 48],
-    [...notNumbers, 91],
-  ),
-  jsonField(
-    "manifest",
+  ofManifest("segments.length[]", "20 times rows + deleted to 2^48", [2 ** 48], [...notNumbers, 91]),
+  ofManifest(
     "segments.sequence[]",
     "that of the previous segment to 2^48",
     [1],
     [...notNumbers, 0, 2 ** 48 + 1],
   ),
-  jsonField(
-    "manifest",
+  ofManifest(
     "segments.rows[]",
     "together at most length / 20",
     (parts) => [0, Math.floor(firstOf(parts, "length") / 20) - firstOf(parts, "deleted")],
     (parts) => [...notNumbers, Math.floor(firstOf(parts, "length") / 20) + 1, 2 ** 32 - 1],
   ),
-  jsonField("manifest", "segments.deleted[]", "together at most length / 20", [0], (parts) => [
+  ofManifest("segments.deleted[]", "together at most length / 20", [0], (parts) => [
     ...notNumbers,
     Math.floor(firstOf(parts, "length") / 20) + 1,
   ]),
-  jsonField(
-    "manifest",
+  ofManifest(
     "segments.blocks[]",
     "1 to length / 16",
     (parts) => [1, Math.floor(firstOf(parts, "length") / 16)],
     (parts) => [...notNumbers, 0, Math.floor(firstOf(parts, "length") / 16) + 1],
   ),
-  jsonField(
-    "manifest",
+  ofManifest(
     "segments.footerLength[]",
     "16 to length - 76",
     (parts) => [16, firstOf(parts, "length") - 76],
     (parts) => [...notNumbers, 15, firstOf(parts, "length") - 75],
   ),
-  jsonField("manifest", "segments.namespace[]", "null or an index into namespaces", [], (parts) => [
+  ofManifest("segments.namespace[]", "null or an index into namespaces", [], (parts) => [
     ...notNumbers.filter((value) => value !== null),
     parts.manifest.namespaces?.length ?? 0,
   ]),
-  jsonField("manifest", "segments.model[]", "null or an index into models", [], (parts) => [
+  ofManifest("segments.model[]", "null or an index into models", [], (parts) => [
     ...notNumbers.filter((value) => value !== null),
     parts.manifest.models?.length ?? 0,
   ]),
-  jsonField(
-    "manifest",
+  ofManifest(
     "droppedObjects",
     "segment/ or model/ and a short name, each once, not named",
     [[], [`segment/${shortNameOf(0)}`, `model/${shortNameOf(0)}`]],
@@ -310,12 +281,11 @@ const manifestFields: readonly Field[] = [
       [`manifest/${shortNameOf(0)}`],
       [shortNameOf(0)],
     ],
-    "state/commit/object-names.ts",
+    naming,
   ),
   ...watermarkFields,
-  jsonField("manifest", "erasures", "1 to 2^48", [1, 2 ** 48], [...notNumbers, 0]),
-  jsonField(
-    "manifest",
+  ofManifest("erasures", "1 to 2^48", [1, 2 ** 48], [...notNumbers, 0]),
+  ofManifest(
     "reservation",
     "holder: 16 bytes, hexadecimal; ms: 0 to 10000",
     [{ holder: "0".repeat(32), ms: 0 }],
@@ -327,27 +297,24 @@ const manifestFields: readonly Field[] = [
       { holder: "again", ms: 1 },
     ],
   ),
-  jsonField("manifest", "anything else", "absent", [], [1, null]),
+  ofManifest("anything else", "absent", [], [1, null]),
 ];
 
 const keysetFields: readonly Field[] = [
-  jsonField(
-    "keyset",
+  ofKeyset(
     "name",
     "at most 128 characters",
     ["", "x".repeat(128)],
     [...otherTypes.filter((value) => value !== "x"), "x".repeat(129)],
   ),
-  jsonField(
-    "keyset",
+  ofKeyset(
     "access",
     "owner (has members), read-write, read-only (have none)",
     ["owner"],
     [...otherTypes, "read-only", "read-write"],
   ),
-  jsonField("keyset", "expiresAt", "0 to 8.64e15", [0, 8.64e15], [...notNumbers, 8.64e15 + 2]),
-  jsonField(
-    "keyset",
+  ofKeyset("expiresAt", "0 to 8.64e15", [0, 8.64e15], [...notNumbers, 8.64e15 + 2]),
+  ofKeyset(
     "generations",
     "number: 1 to 2^31, ascending, a secret each; since: 1 to 2^48",
     ({ keyset }) => [keyset.generations],
@@ -365,16 +332,14 @@ const keysetFields: readonly Field[] = [
       ],
     ],
   ),
-  jsonField("keyset", "reencrypting", "1 to 2^31", [1, 2 ** 31], [...notNumbers, 0, 2 ** 31 + 1]),
-  jsonField(
-    "keyset",
+  ofKeyset("reencrypting", "1 to 2^31", [1, 2 ** 31], [...notNumbers, 0, 2 ** 31 + 1]),
+  ofKeyset(
     "members",
     "1 or more, with a key each",
     ({ keyset }) => [keyset.members],
     ({ keyset }) => [...otherTypes, [...keyset.members, ...keyset.members]],
   ),
-  jsonField(
-    "keyset",
+  ofKeyset(
     "members[].keyCheck",
     "32 bytes, base64",
     [base64Of(32)],
@@ -385,7 +350,7 @@ const keysetFields: readonly Field[] = [
 
 function definitionFields(): Field[] {
   const own = (field: string, range: string, accepted: Values, refused: Values) =>
-    jsonField("keyset", `definition.${field}`, range, accepted, refused, "index/open/stored-definition.ts");
+    ofKeyset(`definition.${field}`, range, accepted, refused, "index/open/stored-definition.ts");
   const text = {
     analyzer: { version: 1, language: "none", stemming: true, stopWords: true },
     fields: [{ path: "contents", weight: 1 }],
@@ -472,13 +437,17 @@ function segmentWith(
   return undefined;
 }
 
-function footerField(field: string, range: string, accepted: Values, refused: Values): Field {
+/** For `accepted`: the value that the field has. */
+const asItIs = "as it is";
+
+function footerField(field: string, range: string, accepted: Values | typeof asItIs, refused: Values): Field {
+  const own = (parts: StoredParts) => [valueAt(parts.segments[0].footer, field)];
   return {
     object: "footer",
     field,
     range,
     checkedIn: field.startsWith("texts") ? "state/segment/footer-texts.ts" : "state/segment/footer.ts",
-    accepted: inParts(accepted),
+    accepted: accepted === asItIs ? own : inParts(accepted),
     refused: inParts(refused),
     set(parts, value) {
       parts.segments[0].isChanged = true;
@@ -488,84 +457,44 @@ function footerField(field: string, range: string, accepted: Values, refused: Va
 }
 
 const u32 = 2 ** 32 - 1;
-const footerOf = (parts: StoredParts) => parts.segments[0].footer as Json;
-const same = (path: (footer: Json) => unknown) => (parts: StoredParts) => [path(footerOf(parts))];
 const sealedLength = "in all, the length of the object";
 
 const footerFields: readonly Field[] = [
-  footerField(
-    "dimension",
-    "1 to 8192",
-    same((footer) => footer.dimension),
-    [0, 8193, u32],
-  ),
-  footerField(
-    "rows",
-    "those of the manifest",
-    same((footer) => footer.rows),
-    [0, 1, u32],
-  ),
+  footerField("dimension", "1 to 8192", asItIs, [0, 8193, u32]),
+  footerField("rows", "those of the manifest", asItIs, [0, 1, u32]),
   ...[0, 1, 2, 3, 4, 5, 6].map((i) =>
     footerField(`counts.${i}`, "the number that follows", [], [0, u32, 2 ** 31, 100_000]),
   ),
   ...["codes", "records", "contents"].flatMap((section) => [
-    footerField(
-      `${section}[].rows`,
-      "1 or more, in all those of the segment",
-      same((footer) => footer[section][0].rows),
-      [0, u32, 2 ** 32],
-    ),
-    footerField(
-      `${section}[].length`,
-      sealedLength,
-      same((footer) => footer[section][0].length),
-      [0, 1, u32, 2 ** 32],
-    ),
+    footerField(`${section}[].rows`, "1 or more, in all those of the segment", asItIs, [0, u32, 2 ** 32]),
+    footerField(`${section}[].length`, sealedLength, asItIs, [0, 1, u32, 2 ** 32]),
   ]),
-  footerField(
-    "codes[].listStep",
-    "lists ascend to at most 2^32 - 1",
-    same((footer) => footer.codes[0].listStep),
-    [2 ** 32, 2 ** 34],
-  ),
+  footerField("codes[].listStep", "lists ascend to at most 2^32 - 1", asItIs, [2 ** 32, 2 ** 34]),
   ...["sortedIds", "columns"].flatMap((section) => [
     footerField(
       `${section}[].firstRow`,
       section === "columns" ? "a multiple of 16384" : "the rows before",
-      same((footer) => footer[section][0].firstRow),
+      asItIs,
       [1, u32],
     ),
     footerField(
       `${section}[].rows`,
       section === "columns" ? "16384, or the rest" : "1 or more, in all those of the segment",
-      same((footer) => footer[section][0].rows),
+      asItIs,
       [0, 1, u32],
     ),
-    footerField(
-      `${section}[].length`,
-      sealedLength,
-      same((footer) => footer[section][0].length),
-      [0, 1, u32],
-    ),
+    footerField(`${section}[].length`, sealedLength, asItIs, [0, 1, u32]),
   ]),
-  footerField(
-    "ids[].length",
-    sealedLength,
-    same((footer) => footer.ids[0].length),
-    [0, 1, u32],
-  ),
-  footerField(
-    "texts.paths",
-    "lists of texts and nulls, one per page",
-    same((footer) => footer.texts.paths),
-    [null, "x", [], {}, [1], [[1]]],
-  ),
-  footerField(
-    "texts.firstIds",
-    "texts, one per page, ascending",
-    same((footer) => footer.texts.firstIds),
-    [null, "x", [], [1], ["a", "a"]],
-  ),
+  footerField("ids[].length", sealedLength, asItIs, [0, 1, u32]),
+  footerField("texts.paths", "lists of texts and nulls, one per page", asItIs, [
+    null,
+    "x",
+    [],
+    {},
+    [1],
+    [[1]],
+  ]),
+  footerField("texts.firstIds", "texts, one per page, ascending", asItIs, [null, "x", [], [1], ["a", "a"]]),
   footerField("texts.spilled", "sealed lengths", [], ["x", [], [0], [16], [1e308]]),
   footerField(
     "texts.expiries",
@@ -576,24 +505,19 @@ const footerFields: readonly Field[] = [
   footerField("texts.terms.texts", "1 to the rows", [1], [0, -1, "x", null, u32]),
   footerField("texts.terms.length", "1 to 2^48", [1, 2 ** 48], [0, -1, "x", 1e308]),
   footerField("texts.terms.lengthBytes", "1, 2 or 4", [1, 2, 4], [0, 3, 8, "x", 1e308]),
-  footerField(
-    "texts.terms.lengths",
-    "sealed lengths, first rows, rows; all rows",
-    same((footer) => footer.texts.terms.lengths),
-    ["x", [], [[16, 0, 1]], [[1, 2]]],
-  ),
-  footerField(
-    "texts.terms.postings",
-    "sealed lengths",
-    same((footer) => footer.texts.terms.postings),
-    ["x", [], [1], [1e308]],
-  ),
-  footerField(
-    "texts.terms.dictionary",
-    "sealed lengths and terms, ascending",
-    same((footer) => footer.texts.terms.dictionary),
-    ["x", [], [[16, 1]], [[16]]],
-  ),
+  footerField("texts.terms.lengths", "sealed lengths, first rows, rows; all rows", asItIs, [
+    "x",
+    [],
+    [[16, 0, 1]],
+    [[1, 2]],
+  ]),
+  footerField("texts.terms.postings", "sealed lengths", asItIs, ["x", [], [1], [1e308]]),
+  footerField("texts.terms.dictionary", "sealed lengths and terms, ascending", asItIs, [
+    "x",
+    [],
+    [[16, 1]],
+    [[16]],
+  ]),
 ];
 
 /** A number within the first block of a section. */
@@ -793,7 +717,7 @@ function anchorNumber(field: "generation" | "version"): Field {
     object: "anchor",
     field,
     range: "1 to 2^48",
-    checkedIn: "state/commit/object-names.ts",
+    checkedIn: naming,
     accepted: () => [1, 2 ** 48],
     refused: () => [0, 2 ** 48 + 1, 2 ** 53 - 1],
     set: (parts, value) => void (parts.anchor = { ...parts.anchor, [field]: value }),

@@ -1,23 +1,22 @@
 /** The audit log: its records, that there are no others, and that changes and removals show. */
 
-import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { appendFile, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { type BlobStore, generateKey, openLocation } from "../../src/core.js";
 import { AuditLog } from "../../packages/server/src/audit/audit-log.js";
 import { readLogs, verifyLogs } from "../../packages/server/src/audit/read-log.js";
 import { type RunningService, startService } from "./service.js";
 import { whole } from "../ranges.js";
+import { newFolder } from "../folder.js";
 
 const rootKey = generateKey();
 let folder: string;
 let store: BlobStore;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "sealdex-audit-"));
+  folder = await newFolder();
   store = openLocation({ location: "memory" });
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 const openLog = () => AuditLog.open({ folder, rootKey, store });
 const verify = () => verifyLogs({ folder, rootKey, store });

@@ -2,15 +2,15 @@
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
 import { buildModels } from "../embedding/small-models.js";
+import { newFolder } from "../folder.js";
 
 const server = join(dirname(fileURLToPath(import.meta.url)), "../../packages/server");
 const program = join(server, "bin/sealdex-server.js");
@@ -21,12 +21,11 @@ let running: ChildProcess | undefined;
 /** Its output. */
 let output: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "sealdex-command-"));
+  folder = await newFolder();
 });
 afterEach(async () => {
   running?.kill("SIGKILL");
   running = undefined;
-  await rm(folder, { recursive: true });
 });
 
 /** Resolves to the base URL once the service says that it listens. */

@@ -98,10 +98,9 @@ test.each<[string, object, (string | number)[], string, RegExp]>([
 });
 
 test("Sealdex's own client throws the codes that the library does", async () => {
-  const client = createClient(service.address);
+  await using client = createClient(service.address);
   const open = await client.loadIndex({ indexName: index.index_name, indexKey: index.index_key });
   await expect(open.query({ queryVector: [1, 2] })).rejects.toMatchObject({ code: "dimension_mismatch" });
   const nobody = client.loadIndex({ indexName: "nobody", indexKey: index.index_key });
   await expect(nobody).rejects.toMatchObject({ code: "not_found" });
-  await client.close();
 });

@@ -86,7 +86,7 @@ test("an image on an index without a model of images is 422", async () => {
 });
 
 test("the client sends bytes and base64, and refuses unreadable images", async () => {
-  const client = createClient(service.address);
+  await using client = createClient(service.address);
   const index: VectorIndex = await client.createIndex({
     indexName: "by client",
     indexKey: generateKey(),
@@ -111,5 +111,4 @@ test("the client sends bytes and base64, and refuses unreadable images", async (
       /^queryContents: expected a text, or/,
     );
   }
-  await client.close();
 });

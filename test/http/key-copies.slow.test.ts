@@ -1,17 +1,16 @@
 /** Index keys that requests bring along: after a garbage collection the heap of the service has no copy of them as text. */
 
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { generateKey } from "../../src/core.js";
 import { type ServiceProcess, startProcess } from "./service-process.js";
+import { newFolder } from "../folder.js";
 
 let folder: string;
 let service: ServiceProcess | undefined;
 afterEach(async () => {
   await service?.kill();
-  await rm(folder, { recursive: true });
 });
 
 async function post(path: string, body: object): Promise<number> {
@@ -37,7 +36,7 @@ async function heapOf({ child }: ServiceProcess): Promise<Buffer> {
 }
 
 test("no index key stays in the heap of the service once its requests are answered, though the index is open", async () => {
-  folder = await mkdtemp(join(tmpdir(), "sealdex-heap-"));
+  folder = await newFolder();
   const rootKey = generateKey();
   service = await startProcess({
     SEALDEX_ROOT_KEY: rootKey,

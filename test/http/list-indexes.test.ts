@@ -47,7 +47,7 @@ test("more names than results may have are refused, saying how to ask for less",
 
 test("the client takes a limit and a name to continue from, and refuses others", async () => {
   await start();
-  const client = createClient(service.address);
+  await using client = createClient(service.address);
   expect(await client.listIndexes({ limit: 2 })).toEqual(sorted.slice(0, 2));
   expect(await client.listIndexes({ after: sorted[0], limit: 2 })).toEqual(sorted.slice(1, 3));
   expect(await client.listIndexes({ after: sorted[2] })).toEqual(sorted.slice(3));
@@ -55,14 +55,13 @@ test("the client takes a limit and a name to continue from, and refuses others",
   for (const options of [{ limit: -1 }, { limit: 1.5 }, { limit: Infinity }, { after: 1 as never }]) {
     await expect(client.listIndexes(options)).rejects.toMatchObject({ code: "invalid_request" });
   }
-  await client.close();
 });
 
 test("the client lists in pages if one answer is too large", async () => {
   const asked: string[] = [];
   service = await startService();
   for (const index_name of names) await service.newIndex({ index_name });
-  const client = createClient(service.address);
+  await using client = createClient(service.address);
   const real = globalThis.fetch;
   // A service whose responses hold 2 names: pages are the client's own, so their size is its constant.
   globalThis.fetch = async (url, init) => {
@@ -79,5 +78,4 @@ test("the client lists in pages if one answer is too large", async () => {
     globalThis.fetch = real;
   }
   expect(asked).toEqual(["/v1/indexes/list", "/v1/indexes/list?limit=10000&after="]);
-  await client.close();
 });

@@ -124,7 +124,7 @@ test("a model that is not there is reported, and not said to load for ever", asy
 });
 
 test("results are reranked by an allowed cross-encoder, plain and through the client", async () => {
-  const client = createClient(service.address);
+  await using client = createClient(service.address);
   const indexKey = generateKey();
   const index = await client.createIndex({ indexName: "ranked", indexKey, embeddingModel: "default" });
   const texts = ["keys are rotated", "salmon swim upstream", "sealed vectors in storage", "the dog jumps"];
@@ -158,7 +158,6 @@ test("results are reranked by an allowed cross-encoder, plain and through the cl
   await expect(index.query({ queryContents, rerank: () => [1] })).rejects.toMatchObject({
     code: "not_supported",
   });
-  await client.close();
 });
 
 test("query_contents on an index without a model is 422", async () => {

@@ -123,7 +123,7 @@ describe.each(["without anchors", "with anchors"])("%s", (anchoring) => {
     await writer.upsert([{ id: "before", vector: [1, 1] }]);
 
     const held = heldListing(store);
-    const reading = createClient({ indexLocation: held.store, ...anchors });
+    await using reading = createClient({ indexLocation: held.store, ...anchors });
     const others = new OpenIndexes(reading, limits);
     const idsSeen = () =>
       others.use(address, async (index) => {
@@ -142,7 +142,6 @@ describe.each(["without anchors", "with anchors"])("%s", (anchoring) => {
     await writer.upsert([{ id: "after", vector: [1, 3] }]);
     expect(await idsSeen()).toEqual([["after", ...both], ["after", ...both], 3]);
     others.close();
-    await reading.close();
   });
 });
 

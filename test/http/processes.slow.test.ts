@@ -2,14 +2,14 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { Agent, request } from "node:http";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { restartPauseMs } from "../../packages/server/src/processes/supervise.js";
 import { createClient, generateKey } from "../../src/core.js";
+import { newFolder } from "../folder.js";
 
 const program = join(dirname(fileURLToPath(import.meta.url)), "../../packages/server/bin/sealdex-server.js");
 const rootKey = generateKey();
@@ -21,12 +21,11 @@ let ended: Promise<unknown> | undefined;
 let output: string;
 let baseUrl: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "sealdex-processes-"));
+  folder = await newFolder();
 });
 afterEach(async () => {
   child.kill("SIGKILL");
   await ended;
-  await rm(folder, { recursive: true });
 });
 
 const linesOf = (text: string) =>

@@ -62,7 +62,7 @@ test.each<[string, readonly Item[], string, object]>([
 
 test("the client requests results in parts if they are too large at once", async () => {
   const { index_name: indexName, index_key: indexKey } = await start(large);
-  const client = createClient({ baseUrl: service.baseUrl, apiKey: service.apiKey });
+  await using client = createClient({ baseUrl: service.baseUrl, apiKey: service.apiKey });
   const index = await client.loadIndex({ indexName, indexKey });
   const ids = large.map(({ id }) => id);
   const items = await index.get(ids);
@@ -70,7 +70,6 @@ test("the client requests results in parts if they are too large at once", async
   const queryVectors = large.map(({ vector }) => vector ?? []);
   const lists = await index.query({ queryVectors, topK: 1, include: ["metadata"] });
   expect(lists).toEqual(large.map(({ id, metadata }) => [{ id, metadata }]));
-  await client.close();
 });
 
 test("large answers wait for one another, and all arrive whole", async () => {

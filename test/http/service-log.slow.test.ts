@@ -1,24 +1,21 @@
 /** The log that the service writes to standard output: complete, and never awaited by the service. Needs a build. */
 
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { generateKey } from "../../src/core.js";
 import { type ServiceProcess, startProcess } from "./service-process.js";
+import { newFolder } from "../folder.js";
 
 let folder: string;
 let service: ServiceProcess | undefined;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "sealdex-log-"));
+  folder = await newFolder();
 });
 afterEach(async () => {
   await service?.kill();
   service = undefined;
-  await rm(folder, { recursive: true });
 });
 
 async function startWithLog(environment: Record<string, string> = {}) {

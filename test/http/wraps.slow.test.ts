@@ -1,7 +1,6 @@
 /** Keys of an index over HTTP: who opens it with which, what each may do, and the renewal of data keys. */
 
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { createClient, fileKey, generateKey, openLocation, passphraseKey } from "../../src/core.js";
@@ -11,6 +10,7 @@ import { AuditLog } from "../../packages/server/src/audit/audit-log.js";
 import { startBoth } from "./both-clients.js";
 import { type RunningService, startService } from "./service.js";
 import { whole } from "../ranges.js";
+import { newFolder } from "../folder.js";
 
 const { service, clients } = await startBoth();
 
@@ -269,7 +269,7 @@ test("a key provider of the caller's is asked by embedded indexes only", async (
 });
 
 test("where the service keeps the owner's key, requests give others keys of their own", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "sealdex-wraps-"));
+  const folder = await newFolder();
   const path = join(folder, "key");
   await writeFile(path, generateKey());
   const own = await startService({ indexKey: fileKey(path) });
@@ -296,11 +296,10 @@ test("where the service keeps the owner's key, requests give others keys of thei
   await send(`${wraps}/revoke`, { name: "writer" });
   await client.close();
   await own.close();
-  await rm(folder, { recursive: true });
 });
 
 test("the audit log has the name of the wrap, and neither log has its key", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "sealdex-audit-"));
+  const folder = await newFolder();
   const store = openLocation({ location: "memory" });
   const audit = await AuditLog.open({ folder, rootKey: generateKey(), store });
   const lines: string[] = [];
@@ -328,5 +327,4 @@ test("the audit log has the name of the wrap, and neither log has its key", asyn
   for (const key of [wrap_key, address.index_key]) {
     expect(text + lines.join("")).not.toContain(key);
   }
-  await rm(folder, { recursive: true });
 });

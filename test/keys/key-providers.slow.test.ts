@@ -16,7 +16,6 @@ import {
   googleKmsKey,
   type KeyProvider,
   passphraseKey,
-  SealdexError,
   vaultKey,
 } from "../../src/core.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
@@ -29,6 +28,7 @@ import {
   startKeyServices,
   token,
 } from "./key-services.js";
+import { codeOf } from "../outcome.js";
 
 const indexName = "kept";
 const resource = "projects/p/locations/global/keyRings/r/cryptoKeys/k";
@@ -86,13 +86,6 @@ const providers: Record<string, () => Promise<[KeyProvider, KeyProvider, KeyProv
 
 function open(store: BlobStore) {
   return createClient({ indexLocation: store });
-}
-
-function codeOf(call: Promise<unknown>): Promise<string> {
-  return call.then(
-    () => "done",
-    (error: unknown) => (error instanceof SealdexError ? error.code : String(error)),
-  );
 }
 
 describe.each(Object.keys(providers))("%s", (kind) => {

@@ -1,11 +1,12 @@
 /** Rotating the index key: remaining access by the old key, in this process and in others, at every point of failure. */
 
 import { describe, expect, test } from "vitest";
-import { type BlobStore, copyIndex, createClient, generateKey, SealdexError } from "../../src/core.js";
+import { type BlobStore, copyIndex, createClient, generateKey } from "../../src/core.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { startService } from "../http/service.js";
 import { faultyStore, mishaps, switchedStore } from "../protocol/faulty-store.js";
 import { whole } from "../ranges.js";
+import { codeOf } from "../outcome.js";
 
 const indexName = "rotated";
 const item = { id: "a", vector: [1, 2] };
@@ -19,13 +20,6 @@ async function newIndex(store: BlobStore) {
   const index = await open(store).createIndex({ indexName, indexKey });
   await index.upsert([item]);
   return { index, indexKey };
-}
-
-function codeOf(call: Promise<unknown>): Promise<string> {
-  return call.then(
-    () => "done",
-    (error: unknown) => (error instanceof SealdexError ? error.code : String(error)),
-  );
 }
 
 test("the new key opens the index, the old one opens nothing", async () => {

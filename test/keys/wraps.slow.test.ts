@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { type BlobStore, copyIndex, createClient, generateKey, SealdexError } from "../../src/core.js";
+import { type BlobStore, copyIndex, createClient, generateKey } from "../../src/core.js";
 import { encodeManifest, openManifest } from "../../src/state/commit/stored-manifest.js";
 import { openFolder } from "../../src/state/commit/index-folder.js";
 import { manifestName, manifestPrefix, numberOf } from "../../src/state/commit/object-names.js";
@@ -15,6 +15,7 @@ import type { VectorIndex } from "../../src/api/vector-index.js";
 import { faultyStore, mishaps, switchedStore } from "../protocol/faulty-store.js";
 import { StandingClock } from "../protocol/standing-clock.js";
 import { whole } from "../ranges.js";
+import { codeOf } from "../outcome.js";
 
 const indexName = "shared";
 
@@ -40,13 +41,6 @@ async function sharedIndex(access: "read-only" | "read-write") {
 
 function load(store: BlobStore, indexKey: string) {
   return open(store).loadIndex({ indexName, indexKey });
-}
-
-function codeOf(call: Promise<unknown>): Promise<string> {
-  return call.then(
-    () => "done",
-    (error: unknown) => (error instanceof SealdexError ? error.code : String(error)),
-  );
 }
 
 const changes: Record<string, (index: VectorIndex) => Promise<unknown>> = {

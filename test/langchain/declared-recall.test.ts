@@ -9,6 +9,7 @@ import {
 } from "../../src/index.js";
 import { clustered } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
+import { refusal } from "../outcome.js";
 
 const n = 2000;
 const d = 24;
@@ -109,10 +110,7 @@ test("retrievers have a recall of their own", async () => {
 });
 
 test("a recall that cannot be declared is refused where it is given", async () => {
-  const refused = expect.objectContaining({
-    code: "invalid_request",
-    message: expect.stringMatching(/^recall: /),
-  });
+  const refused = expect.objectContaining(refusal("invalid_request", /^recall: /));
   const { textIndex: _, ...ofStore } = args;
   for (const wrong of [{ recall: 0.5 }, { recall: 0.9, nProbes: 0 }, { recall: "exact", greedy: true }]) {
     expect(() => open(wrong)).toThrow(refused);

@@ -2,19 +2,18 @@
 
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { newFolder } from "../folder.js";
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 test("the page's code runs from top to bottom and finds the documented results", async () => {
   const page = readFileSync(join(root, "docs", "langchain.md"), "utf8");
   const code = [...page.matchAll(/```js\n([\s\S]*?)```/g)].map(([, block]) => block).join("\n");
-  const folder = await mkdtemp(join(tmpdir(), "sealdex-docs-"));
+  const folder = await newFolder();
   const program = `${code.replace('"./data"', JSON.stringify(join(folder, "data")))}
     console.log(JSON.stringify([keys.id, found[0].id, varied.length, documentsFound.length, (await mmr.invoke("keys")).length]));
     console.log(JSON.stringify([byBoth[0].pageContent, byWords.length, (await hybrid.invoke("E1047"))[0].pageContent]));
@@ -22,7 +21,6 @@ test("the page's code runs from top to bottom and finds the documented results",
   const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], {
     cwd: root,
   });
-  await rm(folder, { recursive: true });
   const lines = stdout.trim().split("\n");
   expect(JSON.parse(lines[lines.length - 2])).toEqual(["keys", "keys", 1, 1, 1]);
   const text = "Error E1047 means that the disk is full.";

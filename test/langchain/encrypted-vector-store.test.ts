@@ -1,6 +1,4 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { Document } from "@langchain/core/documents";
@@ -17,6 +15,7 @@ import {
 } from "../../src/index.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
+import { newFolder } from "../folder.js";
 
 const embeddings = new LexicalEmbeddings({ dimension: 256 });
 const opened: EncryptedVectorStore[] = [];
@@ -492,7 +491,7 @@ test("is typed as a LangChain vector store, and a wrong operator does not compil
 });
 
 test("another process opens the store with the key and finds its documents", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "sealdex-store-"));
+  const folder = await newFolder();
   const indexKey = generateKey();
   const location = { location: "local", path: folder } as const;
   const store = new EncryptedVectorStore("sealdex/lexical-512", {
@@ -506,5 +505,4 @@ test("another process opens the store with the key and finds its documents", asy
   const program = join(import.meta.dirname, "search-process.mjs");
   const { stdout } = await promisify(execFile)(process.execPath, [program, indexKey, folder]);
   expect(JSON.parse(stdout)).toEqual(JSON.parse(JSON.stringify(found)));
-  await rm(folder, { recursive: true });
 });

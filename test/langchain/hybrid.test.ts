@@ -68,13 +68,12 @@ test("retrievers search by words, by both, and as before", async () => {
 });
 
 test("the store's own filter limits searches by words", async () => {
-  const client = createClient({ indexLocation: args.indexLocation });
+  await using client = createClient({ indexLocation: args.indexLocation });
   const own = { indexName: "limited", indexKey: args.indexKey, client, textIndex: true };
   await new EncryptedVectorStore(embeddings, own).addTexts(texts, metadatas);
   const limited = new EncryptedVectorStore(embeddings, { ...own, filter: { even: true } });
   expect(await limited.keywordSearch("E1047")).toEqual([]);
   expect(contentsOf(await limited.hybridSearch("E1047"))).not.toContain(texts[1]);
-  await client.close();
 });
 
 test("retrievers and stores refuse unknown options", async () => {

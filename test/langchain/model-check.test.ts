@@ -80,18 +80,17 @@ test("an index that the library made with a model is refused to a store of anoth
 
 test("an index without a model takes every store of its dimension, without another call of the model", async () => {
   const args = address();
-  const client = createClient({ indexLocation: args.indexLocation });
+  await using client = createClient({ indexLocation: args.indexLocation });
   await client.createIndex({ indexName: args.indexName, indexKey: args.indexKey, metric: "cosine" });
   const embeddings = new Reversed();
   const store = new EncryptedVectorStore(embeddings, args);
   await store.addTexts(["a"]);
   await store.similaritySearch("a", 1);
   expect(embeddings.calls).toBe(2);
-  await client.close();
 });
 
 test("over HTTP an index of another model is refused by its name", async () => {
-  const client = createClient(service.address);
+  await using client = createClient(service.address);
   const index = { indexName: "http", indexKey: generateKey() };
   await client.createIndex({ ...index, embeddingModel: model, metric: "cosine" });
   const args: EncryptedVectorStoreArgs = { ...index, ...service.address };
@@ -99,7 +98,6 @@ test("over HTTP an index of another model is refused by its name", async () => {
     'embeddings: index "http" was created with sealdex/lexical-64, this store embeds with sealdex/lexical-32',
   );
   expect(await new EncryptedVectorStore(model, args).addTexts(["a"])).toHaveLength(1);
-  await client.close();
 });
 
 test("a store keeps anchors where it is told to", async () => {

@@ -1,7 +1,6 @@
 /** What training and compaction replaced is deleted when no reader can need it any more, also if nobody writes. */
 
-import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
@@ -17,6 +16,7 @@ import { rowsOf } from "../engine/oracle.js";
 import { drain } from "../behavior/listing.js";
 import { startChild } from "../protocol/child.js";
 import { StandingClock } from "../protocol/standing-clock.js";
+import { newFolder } from "../folder.js";
 
 const d = 64;
 const n = 3000;
@@ -25,17 +25,9 @@ const items = rows.map((vector, i) => ({ id: `${i}`, vector }));
 const access = { indexName: "retained", indexKey: generateKey() };
 
 const clients: Client[] = [];
-const folders: string[] = [];
 afterEach(async () => {
   await Promise.all(clients.splice(0).map((client) => client.close()));
-  await Promise.all(folders.splice(0).map((folder) => rm(folder, { recursive: true })));
 });
-
-async function newFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "sealdex-retention-"));
-  folders.push(folder);
-  return folder;
-}
 
 function local(path: string, retentionMs?: number): Client {
   const indexLocation = { location: "local", path } as const;

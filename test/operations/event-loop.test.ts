@@ -1,10 +1,13 @@
-/** Calls that are answered from memory, one after another, leave turns of the event loop to timers and other requests. */
+/** Calls leave turns of the event loop to timers and other requests: short ones between them, long ones while they run. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { createClient, generateKey, type VectorIndex } from "../../src/core.js";
+import { clustered } from "../engine/data.js";
+import { rowsOf } from "../engine/oracle.js";
+import { turnsDuring } from "../engine/turns.js";
 
 const callsMax = 100_000;
 
@@ -56,3 +59,39 @@ test.each(
     expect(made).toBeLessThan(callsMax);
   },
 );
+
+const rows = rowsOf(clustered(20_000, 4, 12, 3), 4);
+const itemOf = (i: number, contents?: string) => ({
+  id: `${i}`,
+  vector: rows[i],
+  metadata: { i, third: i % 3 },
+  ...(contents !== undefined && { contents }),
+});
+const text = "heron ".repeat(2000);
+const texts = (from: number) => Array.from({ length: 400 }, (_, i) => itemOf(from + i, text));
+/** A call, and how often other work runs during it at least, if each look at the clock says that a turn has lasted too long. */
+const longCalls: readonly [string, number, (index: VectorIndex) => Promise<unknown>][] = [
+  ["queries together", 10, (index) => index.query({ queryVectors: rows.slice(0, 64), topK: 5 })],
+  ["an exact query", 10, (index) => index.query({ queryVector: rows[3], topK: 400, recall: "exact" })],
+  ["a get of large contents", 120, (index) => index.get(texts(0).map(({ id }) => id))],
+  ["a filter", 10, (index) => index.count({ filter: { $or: [{ i: 1 }, { third: { $gt: 1 } }] } })],
+  ["a query by a phrase", 250, (index) => index.query({ queryText: '+"heron heron"', topK: 400 })],
+  ["a write of texts", 400, (index) => index.upsert(texts(400))],
+  ["a write of short rows", 13_000, (index) => index.upsert(rows.slice(0, 20_000).map((_, i) => itemOf(i)))],
+  ["a training", 5000, (index) => index.train({ nLists: 10 })],
+  ["a compaction", 150, (index) => index.compact()],
+];
+
+async function openWith(textIndex: boolean): Promise<VectorIndex> {
+  const client = createClient({ indexLocation: { location: "memory" }, automaticTraining: false });
+  onTestFinished(() => client.close());
+  return client.createIndex({ indexName: "a", indexKey: generateKey(), textIndex });
+}
+
+test.each(longCalls)("other work runs during %s", async (_, least, call) => {
+  const index = await openWith(true);
+  await index.upsert(texts(0));
+  await index.upsert([itemOf(0, text)]);
+  const turns = await turnsDuring(() => call(index), 10);
+  expect(turns).toBeGreaterThanOrEqual(least);
+});

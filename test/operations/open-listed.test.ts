@@ -88,7 +88,7 @@ describe("an index is opened as of now", () => {
 
   test("if it was created again under its name, before or after the list, next to what the older one left", async () => {
     const store = createMemoryStore();
-    const client = createClient({ indexLocation: store });
+    await using client = createClient({ indexLocation: store });
     for (let round = 0; round < 4; round++) {
       const index = await client.createIndex(options);
       await index.upsert([{ id: `round ${round}`, vector: [round, 1] }]);
@@ -109,7 +109,6 @@ describe("an index is opened as of now", () => {
       .catch((error: { code: string }) => error.code);
     expect(["not_found", ["again"]]).toContainEqual(outcome);
     expect(await idsOf(await load(store))).toEqual(["again"]);
-    await client.close();
   });
 
   test("with rotated keys, by a read-only holder, with an anchor location, and in two locations", async () => {
@@ -134,12 +133,11 @@ describe("an index is opened as of now", () => {
 
   test("with the longest names", async () => {
     const store = createMemoryStore();
-    const client = createClient({ indexLocation: store });
+    await using client = createClient({ indexLocation: store });
     const long = { ...options, indexName: "\u{1f426}".repeat(32) };
     const index = await client.createIndex(long);
     await index.upsert([{ id: "a", vector: [1, 1] }], { namespace: "ann" });
     expect(await idsOf(await client.loadIndex(long))).toEqual(["a"]);
     expect(Math.max(...(await store.list("")).map((key) => key.length))).toBeLessThan(320);
-    await client.close();
   });
 });

@@ -8,6 +8,7 @@ import { EmbeddedClient } from "../../src/index/embedded-client.js";
 import { StandingClock } from "./standing-clock.js";
 import { startService } from "../http/service.js";
 import { whole } from "../ranges.js";
+import { codeOf } from "../outcome.js";
 
 const indexName = "anchored";
 
@@ -32,13 +33,6 @@ async function contentOf(store: BlobStore): Promise<Map<string, Uint8Array>> {
 async function restore(store: BlobStore, content: ReadonlyMap<string, Uint8Array>): Promise<void> {
   await store.delete(await store.list(""));
   for (const [name, bytes] of content) await store.create(name, bytes);
-}
-
-function codeOf(call: Promise<unknown>): Promise<string> {
-  return call.then(
-    () => "done",
-    (error: unknown) => (error instanceof SealdexError ? error.code : String(error)),
-  );
 }
 
 /** An index with `writes` commits of one item each; `states[i]` is its storage after i of them. */

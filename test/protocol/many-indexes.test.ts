@@ -57,7 +57,7 @@ test("names come in their order, each once", async () => {
 test("a page of names takes the requests of its names, whatever their number and wherever it is", async () => {
   const { store: many, names } = await manyIndexes(9000);
   const { store, asked } = counted(many);
-  const client = createClient({ indexLocation: store });
+  await using client = createClient({ indexLocation: store });
   const sorted = names.toSorted();
   const listed: string[] = [];
   for (let after = ""; listed.length < names.length; after = listed.at(-1) ?? "") {
@@ -68,7 +68,6 @@ test("a page of names takes the requests of its names, whatever their number and
   expect(asked.lists).toBeLessThanOrEqual(2 * 9);
   expect(asked.reads).toBe(0);
   expect(await client.listIndexes({ limit: 0 })).toEqual([]);
-  await client.close();
 });
 
 const indexNames = fc
@@ -89,12 +88,11 @@ test("names are listed in the order of code points, after any text", async () =>
       async (names, after, limit) => {
         const store = createMemoryStore();
         for (const name of names) await store.create(recordName(name, 1), Buffer.of(1));
-        const client = createClient({ indexLocation: store });
+        await using client = createClient({ indexLocation: store });
         const order = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
         const expected = names.toSorted(order).filter((name) => order(name, after) > 0);
         expect(await client.listIndexes({ after })).toEqual(expected);
         expect(await client.listIndexes({ after, limit })).toEqual(expected.slice(0, limit));
-        await client.close();
       },
     ),
   );
@@ -130,7 +128,7 @@ test("orphans are found by their marks, without a look at indexes that have none
 test("of indexes that have had one name, the one that has the record is kept", async () => {
   const clock = new StandingClock();
   const store = createMemoryStore();
-  const client = new EmbeddedClient({ indexLocation: store }, clock);
+  await using client = new EmbeddedClient({ indexLocation: store }, clock);
   const address = { indexName: "again", indexKey };
   for (let i = 0; i < 3; i++) {
     await (await client.createIndex(address)).upsert([{ id: `${i}`, vector: [i] }]);
@@ -141,13 +139,12 @@ test("of indexes that have had one name, the one that has the record is kept", a
   const ids = new Set((await store.list(folderPrefix("again"))).map((key) => key.split("/")[2]));
   expect(ids.size).toBe(1);
   expect(await (await client.loadIndex(address)).listIds()).toEqual(["2"]);
-  await client.close();
 });
 
 test("a client that deletes many indexes looks through all of them once per hour", async () => {
   const clock = new StandingClock();
   const { store, asked } = counted(createMemoryStore());
-  const client = new EmbeddedClient({ indexLocation: store }, clock);
+  await using client = new EmbeddedClient({ indexLocation: store }, clock);
   const listsTaken = async (indexName: string) => {
     await client.createIndex({ indexName, indexKey });
     const before = asked.lists;
@@ -162,5 +159,4 @@ test("a client that deletes many indexes looks through all of them once per hour
   expect(await listsTaken("c")).toBe(without);
   clock.ms += 60 * 60 * 1000;
   expect(await listsTaken("d")).toBeGreaterThan(without);
-  await client.close();
 });

@@ -1,13 +1,11 @@
 /** The mixed load itself, on a store that goes away for a while, as one does whose server is restarted. */
 
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { SealdexError } from "../../src/errors.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createLocalStore } from "../../src/storage/local.js";
 import { mixedLoad } from "./mixed-load.js";
+import { newFolder } from "../folder.js";
 
 /** A store behind a connection that can be cut: calls under way then fail, half of them after they had their effect. */
 function behindConnection(store: BlobStore) {
@@ -44,12 +42,11 @@ function behindConnection(store: BlobStore) {
 }
 
 test("a store that goes away and comes back in the middle of a mixed load loses nothing", async () => {
-  const path = await mkdtemp(join(tmpdir(), "sealdex-mixed-"));
+  const path = await newFolder();
   const { store, away } = behindConnection(createLocalStore({ path }));
   const { acknowledged, reads, failed } = await mixedLoad(store, () => away(200));
   expect(failed).toBeGreaterThan(0);
   process.stdout.write(
     `mixed load: ${acknowledged} batches, ${reads} reads, ${failed} calls failed, 0 lost\n`,
   );
-  await rm(path, { recursive: true });
 });

@@ -76,7 +76,7 @@ function fail(seed: number, filter: unknown, metadata: Metadata, expected: boole
 
 test("rows on both sides of the border of a column group are told apart", async () => {
   const choice = createChoice(firstSeed);
-  const client = createClient({ indexLocation: { location: "memory" }, automaticTraining: false });
+  await using client = createClient({ indexLocation: { location: "memory" }, automaticTraining: false });
   const index = await client.createIndex({ indexName: "groups", indexKey: generateKey() });
   const rows = rowsPerColumnGroup + 40;
   const largeFrom = choice.of([0, rowsPerColumnGroup - 5, rowsPerColumnGroup, rowsPerColumnGroup + 3]);
@@ -99,7 +99,6 @@ test("rows on both sides of the border of a column group are told apart", async 
       JSON.stringify(filter).slice(0, 2000),
     ).toEqual(expected);
   }
-  await client.close();
 });
 
 const types: readonly IndexConfigInput[] = [

@@ -55,7 +55,7 @@ test.each(["ivfflat", "ivf", "ivfpq"] as const)(
 );
 
 test("a deleted index leaves no vector in kernel memory while its client stays open", async () => {
-  const client = createClient({ indexLocation: createMemoryStore(), automaticTraining: false });
+  await using client = createClient({ indexLocation: createMemoryStore(), automaticTraining: false });
   const name = { indexName: "articles", indexKey: generateKey() };
   const index = await client.createIndex({ ...name, indexConfig: { type: "ivfflat", dimension } });
   await index.upsert(Array.from({ length: rows }, (_, row) => ({ id: `${row}`, vector: vectorOf(row) })));
@@ -65,7 +65,6 @@ test("a deleted index leaves no vector in kernel memory while its client stays o
   await index.query({ queryVector: vectorOf(rows), topK: 1 });
   await turns();
   expect(isInKernelMemory(Buffer.from(vectorOf(0).buffer))).toBe(false);
-  await client.close();
 });
 
 test("pages in the heap are cleared when their cache is closed", async () => {

@@ -131,7 +131,7 @@ test("stored objects look random: they do not compress, and no 16 bytes come twi
 
 test("clients, indexes and stores show no key to inspect, JSON or LangChain's serialisation", async () => {
   const apiKey = "canary-api-key-0123456789";
-  const client = createClient({ indexLocation: { location: "local", path: folder } });
+  await using client = createClient({ indexLocation: { location: "local", path: folder } });
   const index = await client.loadIndex({ indexName: "leakage", indexKey });
   const shared = { indexName: "leakage", indexKey };
   const stores = [
@@ -150,11 +150,10 @@ test("clients, indexes and stores show no key to inspect, JSON or LangChain's se
   printed.push(...stores.map((store) => JSON.stringify(store.lc_kwargs)));
   const secrets = [indexKey, indexKey.slice(8, 40), Buffer.from(indexKey, "hex").toString("base64"), apiKey];
   for (const text of printed) for (const secret of secrets) expect(text).not.toContain(secret);
-  await client.close();
 });
 
 test("errors repeat neither keys nor items", async () => {
-  const client = createClient({ indexLocation: { location: "local", path: folder } });
+  await using client = createClient({ indexLocation: { location: "local", path: folder } });
   const index = await client.loadIndex({ indexName: "leakage", indexKey });
   const secret = "canary secret saffron";
   const attempts = [
@@ -168,5 +167,4 @@ test("errors repeat neither keys nor items", async () => {
     expect(attempt.status).toBe("rejected");
     expect(inspect((attempt as PromiseRejectedResult).reason, { depth: 9 })).not.toMatch(/saffron|zzzz/);
   }
-  await client.close();
 });

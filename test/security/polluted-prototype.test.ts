@@ -131,11 +131,10 @@ test.each(names)("%s changes nothing from there", async (name) => {
 });
 
 test("items of an open index do not expire by it", async () => {
-  const client = createClient({ indexLocation: { location: "memory" } });
+  await using client = createClient({ indexLocation: { location: "memory" } });
   const index = await client.createIndex({ indexName: "index", indexKey: generateKey() });
   await polluted("expiresAt", 1, () => index.upsert([{ id: "a", vector: [1] }]));
   expect(await index.get(["a"], { include: ["metadata"] })).toEqual([{ id: "a", metadata: {} }]);
-  await client.close();
 });
 
 test("options of instances of classes and of prototypes of the caller's own still count", async () => {
@@ -144,12 +143,11 @@ test("options of instances of classes and of prototypes of the caller's own stil
       return 1;
     }
   }
-  const client = createClient({ indexLocation: { location: "memory" } });
+  await using client = createClient({ indexLocation: { location: "memory" } });
   const index = await client.createIndex({ indexName: "index", indexKey: generateKey() });
   await index.upsert(["a", "b"].map((id) => ({ id, vector: [1] })));
   expect(await index.listIds(new Options())).toEqual(["a"]);
   expect(
     await index.listIds(Object.create(Object.assign(Object.create(null), { limit: 1 })) as object),
   ).toEqual(["a"]);
-  await client.close();
 });

@@ -1,19 +1,18 @@
 /** Stores that tell at once that there is no blob, and wrappers that pass this on. */
 
-import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { openFolder } from "../../src/state/commit/index-folder.js";
 import { absenceCheckOf, withAbsenceCheckOf } from "../../src/storage/absence.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { openLocation } from "../../src/storage/location.js";
 import { whole } from "../ranges.js";
+import { newFolder } from "../folder.js";
 
 const bytes = Buffer.from("some bytes");
 let path: string;
-beforeEach(async () => void (path = await mkdtemp(join(tmpdir(), "sealdex-absence-"))));
-afterEach(() => rm(path, { recursive: true }));
+beforeEach(async () => void (path = await newFolder()));
 
 const openers: [string, () => BlobStore][] = [
   ["memory", () => openLocation({ location: "memory" })],

@@ -2,8 +2,7 @@
 
 import { execFile, execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -14,6 +13,7 @@ import { type GcsEmulator, startGcsEmulator } from "../gcs-emulator/emulator.js"
 import { indexBehaviour } from "../behavior/behavior.js";
 import { Peer } from "./peer.js";
 import { beginning } from "../ranges.js";
+import { newFolder } from "../folder.js";
 
 const accessKey = "GOOG1EMULATED";
 const secretKey = randomBytes(30).toString("base64");
@@ -62,7 +62,7 @@ test("requests share connections, which close with the store", async () => {
 });
 
 test("connections are encrypted, and only to a server with a certificate that is trusted", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "sealdex-tls-"));
+  const folder = await newFolder();
   const [keyFile, certFile] = [join(folder, "key.pem"), join(folder, "cert.pem")];
   const kind = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
   const name = ["-subj", "/CN=sealdex tests", "-addext", "subjectAltName=IP:127.0.0.1"];
@@ -85,7 +85,6 @@ test("connections are encrypted, and only to a server with a certificate that is
   expect(await run({ NODE_EXTRA_CA_CERTS: certFile })).toBe("120");
   expect(await run({})).toMatch(/^gcs storage: read probe\/\S+ failed with DEPTH_ZERO_SELF_SIGNED_CERT$/);
   await secure.stop();
-  await rm(folder, { recursive: true });
 });
 
 test("a store works again after a restart of the service", async () => {

@@ -81,7 +81,10 @@ describe.skipIf(process.platform === "win32").each(Object.entries(notFiles))("%s
 
   test("in the place of the next manifest is corrupt, in one index, as long as it is there", async () => {
     const path = await newFolder();
-    const client = createClient({ indexLocation: { location: "local", path }, automaticTraining: false });
+    await using client = createClient({
+      indexLocation: { location: "local", path },
+      automaticTraining: false,
+    });
     const indexKey = new Uint8Array(32).fill(1);
     const indexes = await Promise.all(
       ["one", "two"].map((indexName) => client.createIndex({ indexName, indexKey })),
@@ -97,7 +100,6 @@ describe.skipIf(process.platform === "win32").each(Object.entries(notFiles))("%s
     expect(counts).toContainEqual({ status: "fulfilled", value: 1 });
     await rm(next, { recursive: true });
     expect(await Promise.all(indexes.map((index) => index.count()))).toEqual([1, 1]);
-    await client.close();
   });
 });
 

@@ -1,6 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { expect, test } from "vitest";
@@ -8,6 +7,7 @@ import { SealdexError } from "../../src/errors.js";
 import { isBlobStore, openLocation, type StorageLocation } from "../../src/storage/location.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { beginning } from "../ranges.js";
+import { newFolder } from "../folder.js";
 
 function refusal(location: unknown): SealdexError {
   try {
@@ -20,14 +20,13 @@ function refusal(location: unknown): SealdexError {
 }
 
 test("memory and local open as stores", async () => {
-  const path = await mkdtemp(join(tmpdir(), "sealdex-location-"));
+  const path = await newFolder();
   for (const location of [{ location: "memory" }, { location: "local", path }] as const) {
     const store = openLocation(location, 60_000);
     await store.create("a", Uint8Array.of(1));
     expect(await store.read("a", beginning)).toEqual(Uint8Array.of(1));
     await store.close();
   }
-  await rm(path, { recursive: true });
 });
 
 test("a caller's own store is used as it is, and told from a location", () => {
@@ -120,7 +119,7 @@ test("errors never show how to get into a store", () => {
 
 test("a package that is not installed is named with the command that installs it", async () => {
   // The build alone, out of reach of the packages of the tests.
-  const folder = await mkdtemp(join(tmpdir(), "sealdex-alone-"));
+  const folder = await newFolder();
   const root = join(import.meta.dirname, "..", "..");
   for (const name of ["dist", "package.json"]) {
     await cp(join(root, name), join(folder, name), { recursive: true });
@@ -153,7 +152,6 @@ test("a package that is not installed is named with the command that installs it
     const output = execFileSync(process.execPath, [name], { cwd: folder, encoding: "utf8" });
     expect(output, name).toBe(expected);
   }
-  await rm(folder, { recursive: true });
 });
 
 test.each([
@@ -169,7 +167,7 @@ test.each([
     'got one that does not load (Dynamic require of "events" is not supported)',
   ],
 ])("a driver %s is refused at once, with the versions that work", async (_, source, reason) => {
-  const folder = await mkdtemp(join(tmpdir(), "sealdex-old-"));
+  const folder = await newFolder();
   const root = join(import.meta.dirname, "..", "..");
   for (const name of ["dist", "package.json"]) {
     await cp(join(root, name), join(folder, name), { recursive: true });
@@ -196,5 +194,4 @@ test.each([
     "not_supported: storage location redis: expected the package ioredis ^5.4.0 || ^6.0.0",
   );
   expect(output).toContain(reason);
-  await rm(folder, { recursive: true });
 });

@@ -21,6 +21,7 @@ import { startGcsEmulator } from "../gcs-emulator/emulator.js";
 import { s3UnderTest } from "../servers/bucket.js";
 import { type Behaviour, passOn, type Proxy, type ProxyAnswer, startProxy } from "../servers/proxy.js";
 import { beginning } from "../ranges.js";
+import { failure } from "../outcome.js";
 
 type ObjectLocation = (S3ServiceLocation | GcsLocation) & { accessKey: string; secretKey: string };
 
@@ -84,15 +85,6 @@ const loseAnswer: Behaviour = async (request) => {
   await request.forward();
   return "cut";
 };
-
-async function failure(operation: Promise<unknown>): Promise<SealdexError> {
-  const error = await operation.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  expect(error).toBeInstanceOf(SealdexError);
-  return error as SealdexError;
-}
 
 describe.each(Object.keys(servers))("%s between networks", (kind) => {
   const start = servers[kind];

@@ -1,13 +1,11 @@
 /** Local disk in a process that may open few files. In a file of its own, since it starts Node with flags. */
 
 import { execFileSync } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { expect, test } from "vitest";
+import { newFolder } from "../folder.js";
 
 test("the number of calls at once is not limited by how many files may be open", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "sealdex-local-"));
+  const folder = await newFolder();
   const module = new URL("../../dist/esm/storage/local.js", import.meta.url).href;
   const script = `
     import { createLocalStore } from ${JSON.stringify(module)};
@@ -20,5 +18,4 @@ test("the number of calls at once is not limited by how many files may be open",
   const command = 'ulimit -n 200 && exec "$0" --input-type=module -e "$1" "$2"';
   const output = execFileSync("sh", ["-c", command, process.execPath, script, folder], { encoding: "utf8" });
   expect(output).toBe("500");
-  await rm(folder, { recursive: true });
 });

@@ -1,7 +1,6 @@
 import { inspect } from "node:util";
 import { Pool } from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test, vi } from "vitest";
-import { SealdexError } from "../../src/errors.js";
 import { outageConformance, storageConformance } from "../../src/storage/conformance.js";
 import { openLocation, type StorageLocation } from "../../src/storage/location.js";
 import { createPostgresStore } from "../../src/storage/postgres.js";
@@ -11,6 +10,7 @@ import { canStart } from "../tier.js";
 import { Peer, raceTwoProcesses } from "./peer.js";
 import { useFakeTime, useRealTime } from "../fake-time.js";
 import { beginning } from "../ranges.js";
+import { failure, refusal } from "../outcome.js";
 
 const { postgres: connectionString = "" } = inject("servers");
 const unlessThere = { skip: connectionString === "" };
@@ -32,15 +32,6 @@ async function withPool<T>(address: string, work: (pool: Pool) => Promise<T>): P
 
 const drop = (tableName: string) =>
   withPool(connectionString, (pool) => pool.query(`DROP TABLE IF EXISTS "${tableName}"`));
-
-async function failure(operation: Promise<unknown>): Promise<SealdexError> {
-  const error = await operation.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  expect(error).toBeInstanceOf(SealdexError);
-  return error as SealdexError;
-}
 
 describe("postgres conforms", unlessThere, () => {
   storageConformance({
@@ -201,10 +192,7 @@ describe("a postgres location", unlessThere, () => {
     readOnly.searchParams.set("options", "-c default_transaction_read_only=on");
     const store = openLocation({ location: "postgres", connectionString: readOnly.href, tableName });
     const startedAt = performance.now();
-    const refused = {
-      code: "storage_unavailable",
-      message: expect.stringContaining("the session is read-only"),
-    };
+    const refused = refusal("storage_unavailable", "the session is read-only");
     expect(await failure(store.create("a", Uint8Array.of(1)))).toMatchObject(refused);
     expect(await writable.create("a", Uint8Array.of(1))).toBe(true);
     expect(await store.read("a", beginning)).toEqual(Uint8Array.of(1));

@@ -3,7 +3,6 @@ import type { Socket } from "node:net";
 import { inspect } from "node:util";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { SealdexError } from "../../src/errors.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { outageConformance, storageConformance } from "../../src/storage/conformance.js";
 import { openLocation, type StorageLocation } from "../../src/storage/location.js";
@@ -13,6 +12,7 @@ import { freePorts } from "../servers/test-server.js";
 import { canStart } from "../tier.js";
 import { Peer, raceTwoProcesses } from "./peer.js";
 import { beginning } from "../ranges.js";
+import { failure } from "../outcome.js";
 
 const { redis: shared = "" } = inject("servers");
 const unlessThere = { skip: shared === "" };
@@ -24,15 +24,6 @@ const newPath = () => `test-${process.pid}-${Date.now()}-${made++}`;
 async function emptied(store: BlobStore): Promise<void> {
   await store.delete(await store.list(""));
   await store.close();
-}
-
-async function failure(operation: Promise<unknown>): Promise<SealdexError> {
-  const error = await operation.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  expect(error).toBeInstanceOf(SealdexError);
-  return error as SealdexError;
 }
 
 describe("redis conforms", unlessThere, () => {

@@ -1,7 +1,5 @@
 /** Retries and time-outs over real stores whose connection fails in every way a connection can. */
 
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
 import { createClient } from "../../src/core.js";
@@ -14,6 +12,7 @@ import { createMemoryStore } from "../../src/storage/memory.js";
 import { withRetries } from "../../src/storage/retrying.js";
 import { useFakeTime, useRealTime } from "../fake-time.js";
 import { beginning } from "../ranges.js";
+import { newFolder } from "../folder.js";
 
 const lost = () => new SealdexError("storage_unavailable", "the connection was lost");
 const never = () => new Promise<never>(() => {});
@@ -227,7 +226,7 @@ test("an aborted operation rejects with the signal's reason, in an attempt and i
 });
 
 test("the local store's lasting failures are not repeated", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "sealdex-retry-"));
+  const folder = await newFolder();
   const file = createLocalStore({ path: folder });
   await file.create("a", bytes("a"));
   // A file where a folder is expected.
@@ -237,7 +236,6 @@ test("the local store's lasting failures are not repeated", async () => {
   await expect(store.create("b", bytes("b"))).rejects.toMatchObject({ code: "storage_unavailable" });
   useRealTime();
   await store.close();
-  await rm(folder, { recursive: true });
 });
 
 test("time-outs that are none are refused", () => {

@@ -1,8 +1,7 @@
 /** S3 on a real server. object-store.slow.test.ts has failures of networks and lesser services. */
 
 import { execFile, execFileSync } from "node:child_process";
-import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { S3Client } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -16,6 +15,7 @@ import { startCeph } from "../servers/ceph.js";
 import { startProxy } from "../servers/proxy.js";
 import { Peer, raceTwoProcesses } from "./peer.js";
 import { beginning, whole } from "../ranges.js";
+import { newFolder } from "../folder.js";
 
 const server = await s3UnderTest();
 afterAll(() => server?.stop());
@@ -132,7 +132,7 @@ describe.skipIf(server === null)("s3", () => {
   });
 
   test("without the SDK, the error names the package to install", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "sealdex-no-sdk-"));
+    const folder = await newFolder();
     const dist = new URL("../../dist", import.meta.url).pathname;
     await symlink(dist, join(folder, "dist"));
     const run = (file: string, code: string) =>
@@ -151,7 +151,6 @@ describe.skipIf(server === null)("s3", () => {
         'not_supported storage location s3: expected the package @aws-sdk/client-s3 ^3.700.0, got none: npm install @aws-sdk/client-s3@"^3.700.0"\n',
       );
     }
-    await rm(folder, { recursive: true });
   });
 
   test("the build for require() reads and writes too", async () => {

@@ -87,7 +87,7 @@ async function take(sources: readonly Source[], share: number): Promise<LiveId[]
 
 // Steps through the ids of a segment in their order, reading pages of them as they are needed.
 
-export class IdCursor {
+class IdCursor {
   readonly #reader: SegmentReader;
   readonly #blocks: readonly SortedIdBlock[];
   /** Pages that are read, from the one with the position on. */

@@ -128,7 +128,7 @@ function blockOfCodes(block: Uint8Array): EncodedBlock {
 }
 
 /** Vectors in several arrays, as if these followed one another: joining them would take as much memory once more. */
-export class VectorParts {
+class VectorParts {
   readonly rows: number;
   readonly bytes: number;
   readonly #parts: readonly Float32Array[];

@@ -1,13 +1,13 @@
 /** The requests of the dashboard, without a browser. */
 
-import { mkdtemp, readdir, rm, writeFile, readFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, writeFile, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type BlobStore, generateKey, openLocation } from "../../../src/core.js";
 import { AuditLog } from "../../../packages/server/src/audit/audit-log.js";
 import { Metrics } from "../../../packages/server/src/metrics/metrics.js";
 import { type Answer, type RunningService, startService } from "../service.js";
+import { newFolder } from "../../folder.js";
 
 const rootKey = generateKey();
 let folder: string;
@@ -17,7 +17,7 @@ let service: RunningService;
 let isDown: boolean;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "sealdex-dashboard-"));
+  folder = await newFolder();
   const memory = openLocation({ location: "memory" });
   isDown = false;
   store = {
@@ -50,7 +50,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await service.close();
   await audit.close();
-  await rm(folder, { recursive: true });
 });
 
 async function issue(details: object): Promise<string> {

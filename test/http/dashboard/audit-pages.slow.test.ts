@@ -1,12 +1,12 @@
 /** Pages of an audit log that several processes have written: of files that are longer than one read. */
 
-import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { appendFile, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { generateKey, openLocation } from "../../../src/core.js";
 import { AuditLog } from "../../../packages/server/src/audit/audit-log.js";
 import { type AuditEntry, type AuditOptions, readLogs } from "../../../packages/server/src/audit/read-log.js";
+import { newFolder } from "../../folder.js";
 
 const logs = 3;
 const linesPerLog = 1500;
@@ -14,7 +14,7 @@ let folder: string;
 let options: AuditOptions;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "sealdex-audit-"));
+  folder = await newFolder();
   const store = openLocation({ location: "memory" });
   const rootKey = generateKey();
   const opened: AuditLog[] = [];
@@ -27,7 +27,6 @@ beforeEach(async () => {
   }
   for (const log of opened) await log.close();
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 async function readAll(limit: number): Promise<AuditEntry[]> {
   const all: AuditEntry[] = [];

@@ -163,7 +163,7 @@ const alikeMax = 2 ** 12;
  * Places of `terms`, which are distinct, in order: a radix sort by the first six characters, then comparisons among terms that begin
  * alike. To compare all of them takes ten times as long.
  */
-export function* sortedTerms(terms: readonly string[]): Work<Uint32Array> {
+function* sortedTerms(terms: readonly string[]): Work<Uint32Array> {
   const n = terms.length;
   const firsts = new Uint32Array(n);
   const seconds = new Uint32Array(n);

@@ -163,6 +163,16 @@ test("a prefix stands for its first 128 terms of live rows", async () => {
   expect(await found("p1*")).toEqual(range(100, 200));
 });
 
+test("each of thousands of terms of several scripts is found", async () => {
+  const index = await newIndex();
+  const beginnings = ["z", "\u{10428}", "ж", "ö", "ab".repeat(20)];
+  const terms = Array.from({ length: 4000 }, (_, i) => `${beginnings[i % 5]}${i}`);
+  await index.upsert(terms.map((contents, i) => ({ id: `${i}`, vector: [1, 0], contents })));
+  const found = async (queryText: string) => (await index.query({ queryText })).map(({ id }) => id);
+  for (let i = 0; i < terms.length; i += 3) expect(await found(`"${terms[i]}"`)).toEqual([`${i}`]);
+  expect(await found('"z1"')).toEqual([]);
+});
+
 test("a phrase is found wherever it begins, however often its words are repeated", async () => {
   const index = await newIndex();
   const texts = ["ax bx cx", "bx ax cx", "ax ax bx", "ax cx bx", "cx ax bx ax bx cx", "bx bx", "ax"];
