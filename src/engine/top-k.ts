@@ -5,7 +5,7 @@
 
 import { kernels } from "./kernels/kernels.js";
 import { heapLayout, heapSlotLayout } from "./kernels/kernels.wasm.js";
-import { allDoubles, allocate, allWords, doubleAt, freeScratch, wordAt } from "./kernels/memory.js";
+import { allDoubles, allocate, allWords, doubleAt, freeScratch } from "./kernels/memory.js";
 
 /** A kept candidate: the number of its block, its row in the block, its score. */
 export interface Candidate {
@@ -47,11 +47,9 @@ export function readHeap(heap: number, count = Infinity): Candidate[] {
 export class TopK {
   /** The address of the heap. */
   readonly heap: number;
-  readonly #capacity: number;
 
   /** Keeps at most `capacity` candidates, 0 or more. */
   constructor(capacity: number) {
-    this.#capacity = capacity;
     this.heap = allocate(heapBytes(capacity));
     initHeap(this.heap, capacity);
   }
@@ -59,11 +57,6 @@ export class TopK {
   /** No greater score can still enter: Infinity until the heap is full, then the worst kept score; -Infinity if it has no capacity. */
   get threshold(): number {
     return doubleAt(this.heap + heapLayout.threshold);
-  }
-
-  /** Whether the heap is full. */
-  get full(): boolean {
-    return wordAt(this.heap + heapLayout.size) === this.#capacity;
   }
 
   /** Offers a candidate; `tie` is the address of the 16 bytes of its tie key. A NaN score is never kept. */

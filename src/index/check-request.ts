@@ -12,7 +12,7 @@ import {
 import { type Image, isImage, takeImage } from "../embedding/image.js";
 import { type CompiledFilter, compileFilter, type Filter, splitPath } from "../api/filter/compile.js";
 import type { CheckedQuery } from "../query/query.js";
-import type { Effort } from "../query/scan-limits.js";
+import type { Effort } from "../query/list-limits.js";
 import { checkInclude, itemFieldNames, topKMax } from "../api/method-options.js";
 import { checkRecall, type ProbingOptions } from "../api/effort.js";
 import type { ResultSettings } from "../api/served-index.js";

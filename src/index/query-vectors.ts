@@ -10,7 +10,7 @@ import { rankBest, type RerankInput } from "../embedding/reranker.js";
 import type { Metric } from "../engine/config.js";
 import { type CheckedQuery, query, queryEach } from "../query/query.js";
 import { reservedAfter } from "../query/read-items.js";
-import { isAutomatic } from "../query/scan-limits.js";
+import { isAutomatic } from "../query/list-limits.js";
 import type { Snapshot } from "../query/snapshot/snapshot.js";
 import { run, type Task, waitFor } from "../engine/threads/run.js";
 import type { Match, RankedMatch, Vector } from "../api/vector-index.js";

@@ -125,28 +125,17 @@ export function withMatches(
     : blocks.filter(({ segment, block }) => matches.rows.get(segment)?.blocks.has(block));
 }
 
-/** The blocks of a list that may have a row that matches. */
-export function listBlocksIn(
-  snapshot: Snapshot,
-  list: number,
-  matches: Matches | undefined,
-): readonly ListBlock[] {
-  return matches === undefined ? snapshot.listBlocksOf(list) : listMatches(snapshot, matches, list).blocks;
-}
-
 /** How many rows of a list match, and in which blocks. */
 export function listMatches(snapshot: Snapshot, matches: Matches, list: number): ListMatches {
   return (matches.byList[list] ??= listMatchesOf(snapshot, matches, list));
 }
 
-/** How many rows of a list a search may find. */
-export function rowsToFind(snapshot: Snapshot, matches: Matches | undefined, list: number): number {
-  return matches === undefined
-    ? rowsOf(snapshot.listBlocksOf(list))
-    : listMatches(snapshot, matches, list).matches;
+/** How many rows of a block a search may find. */
+export function rowsToFind({ segment, block }: ListBlock, matches: Matches | undefined): number {
+  return matches === undefined ? block.rows : (matches.rows.get(segment)?.blocks.get(block) ?? 0);
 }
 
-function rowsOf(blocks: readonly ListBlock[]): number {
+export function rowCount(blocks: readonly ListBlock[]): number {
   return blocks.reduce((sum, { block }) => sum + block.rows, 0);
 }
 
@@ -177,10 +166,9 @@ function distribution(snapshot: Snapshot, matches: Matches): Distribution {
 function listMatchesOf(snapshot: Snapshot, matches: Matches, list: number): ListMatches {
   const all = snapshot.listBlocksOf(list);
   const blocks = withMatches(all, matches);
-  const matchesIn = ({ segment, block }: ListBlock) => matches.rows.get(segment)?.blocks.get(block) ?? 0;
   return {
     blocks,
-    rows: rowsOf(all),
-    matches: blocks.reduce((sum, listBlock) => sum + matchesIn(listBlock), 0),
+    rows: rowCount(all),
+    matches: blocks.reduce((sum, listBlock) => sum + rowsToFind(listBlock, matches), 0),
   };
 }

@@ -1,11 +1,9 @@
-/** List blocks with all that a scan of them reads: codes, the id tables that shadow rows, the rows that a filter accepts. */
+/** List blocks with all that a scan of them reads: codes, and the id tables that shadow rows. */
 
-import { allocate, free, wordsAt } from "../engine/kernels/memory.js";
 import type { CodeBlock } from "../state/segment/code-table.js";
 import type { OpenCodes, OpenIdTable } from "../state/segment/opened-blocks.js";
 import { pinIdTables } from "./snapshot/id-tables.js";
-import type { MatchingRows } from "./row-filter.js";
-import { bySegment, type OpenSegment, type ListBlock, type Snapshot } from "./snapshot/snapshot.js";
+import { bySegment, type ListBlock, type Snapshot } from "./snapshot/snapshot.js";
 
 export interface OpenListBlocks {
   /** In the order of the blocks. */
@@ -50,32 +48,6 @@ export async function pinListBlocks(
   }
   const { tables } = await openingTables;
   return { codes: blocks.map(({ block }) => codeOf.get(block) as OpenCodes), tables, release };
-}
-
-/** The rows that a filter accepts, as bits in kernel memory, segment by segment as they are needed. Call `free` when done. */
-export class PlacedRows {
-  readonly #accepted: ReadonlyMap<OpenSegment, MatchingRows>;
-  readonly #addresses = new Map<OpenSegment, number>();
-
-  constructor(accepted: ReadonlyMap<OpenSegment, MatchingRows>) {
-    this.#accepted = accepted;
-  }
-
-  /** Where the bits of a segment lie. */
-  addressOf(segment: OpenSegment): number {
-    const placed = this.#addresses.get(segment);
-    if (placed !== undefined) return placed;
-    const { bits } = this.#accepted.get(segment) as MatchingRows;
-    const address = allocate(bits.byteLength);
-    wordsAt(address, bits.length).set(bits);
-    this.#addresses.set(segment, address);
-    return address;
-  }
-
-  free(): void {
-    for (const address of this.#addresses.values()) free(address);
-    this.#addresses.clear();
-  }
 }
 
 function newerMax(blocks: readonly ListBlock[]): number {

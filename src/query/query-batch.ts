@@ -5,14 +5,16 @@
 
 import { yieldToEventLoop } from "../async/event-loop.js";
 import { QueryVector } from "../engine/query-vector.js";
+import type { MatchTable } from "../engine/scan/match-table.js";
 import { BatchSearch } from "../engine/scan/batch-search.js";
 import { run } from "../engine/threads/run.js";
+import { useMatchTable } from "./match-tables.js";
 import { withMatches } from "./matches.js";
-import { pinListBlocks, PlacedRows } from "./open-list-blocks.js";
-import { plan } from "./plan.js";
-import { isAutomatic, type Probing } from "./scan-limits.js";
-import { type SearchResult, foundIn, heldTogether } from "./scan-list-blocks.js";
-import type { SearchScope } from "./search-scope.js";
+import { isAutomatic, isWhole, type Probing } from "./list-limits.js";
+import { pinListBlocks } from "./open-list-blocks.js";
+import { acceptedIn, foundIn, heldTogether, type SearchResult } from "./scan-list-blocks.js";
+import { chooseLists, createSearch } from "./search-lists.js";
+import { isTrained, type SearchScope } from "./search-scope.js";
 import type { ListBlock } from "./snapshot/snapshot.js";
 
 /** Queries that are searched together. Their tables and heaps are in memory at once. */
@@ -24,12 +26,13 @@ const plannedTogether = 16;
 
 /** A query's share of the work. */
 interface Planned {
+  readonly query: QueryVector;
   readonly blocks: readonly ListBlock[];
   /** Per block, from the query to the centroid of its list; undefined if that is none of the query's lists. */
   readonly distances: readonly (number | undefined)[];
-  readonly pruned: boolean;
   /** When the query has to be searched by itself: never, if it found too little, or always. */
   readonly alone: "never" | "if short" | "always";
+  free(): void;
 }
 
 /** The result of one of the queries, and when it does not count. */
@@ -44,31 +47,31 @@ export async function searchTogether(
   options: Probing,
   signal: AbortSignal | undefined,
 ): Promise<FoundTogether[]> {
-  const { config } = scope.searcher;
   const queries: QueryVector[] = [];
-  const release = [() => queries.forEach((query) => query.free())];
+  const used = useMatchTable(scope);
+  const matching = used?.table;
+  const release = [() => used?.release()];
   try {
     const planned: Planned[] = [];
     for (const [i, vector] of vectors.entries()) {
-      const query = new QueryVector(config.metric, vector, scope.trained?.quantizer.rotation);
-      queries.push(query);
-      planned.push(planOne(scope, query, options));
+      const one = planOne(scope, vector, matching, options);
+      release.push(() => one.free());
+      queries.push(one.query);
+      planned.push(one);
       if (i % plannedTogether === plannedTogether - 1) await yieldToEventLoop();
     }
     const search = new BatchSearch(queries, options.topK);
     release.push(() => search.free());
-    const accepted = scope.matches && new PlacedRows(scope.matches.rows);
-    release.push(() => accepted?.free());
     const blocks = [...new Set(planned.flatMap((one) => one.blocks))];
     for (let start = 0; start < blocks.length;) {
       signal?.throwIfAborted();
       const end = start + heldTogether(blocks, start, heldBytesMax);
-      const range = { first: start, blocks: blocks.slice(start, end), accepted };
+      const range = { blocks: blocks.slice(start, end), matching };
       await scanRange(scope, search, planned, range, signal);
       start = end;
     }
     return search.finish().map((candidates, i) => ({
-      ...foundIn(blocks, candidates),
+      ...foundIn(scope.snapshot.listBlocks.all, candidates),
       alone: planned[i].alone,
     }));
   } finally {
@@ -76,28 +79,33 @@ export async function searchTogether(
   }
 }
 
-function planOne(scope: SearchScope, query: QueryVector, options: Probing): Planned {
-  const { snapshot, trained, matches } = scope;
-  const ungrouped = withMatches(snapshot.ungroupedListBlocks, matches);
-  const unknown = ungrouped.map(() => undefined);
-  if (trained === undefined) return { blocks: ungrouped, distances: unknown, pruned: false, alone: "never" };
-  const { likely, unlikely, pruned, epsilon, outlying } = plan({ ...scope, trained }, query, options);
-  query.epsilon = epsilon;
-  if (outlying !== undefined) return { blocks: [], distances: [], pruned, alone: "always" };
+function planOne(
+  scope: SearchScope,
+  vector: Float32Array,
+  matching: MatchTable | undefined,
+  options: Probing,
+): Planned {
+  if (!isTrained(scope) || isWhole(options.effort, scope.trained.quantizer.nLists)) {
+    const query = new QueryVector(scope.searcher.config.metric, vector, undefined);
+    const blocks = withMatches(scope.snapshot.listBlocks.all, scope.matches);
+    return { query, blocks, distances: [], alone: "never", free: () => query.free() };
+  }
+  const search = createSearch(scope, vector, options.topK);
+  const { blocks, distances, outlying } = chooseLists(scope, search, matching, options, false);
+  const isLimited = isAutomatic(options.effort) || scope.matches === undefined;
   return {
-    blocks: [...ungrouped, ...likely.blocks],
-    distances: [...unknown, ...likely.distances],
-    pruned,
-    alone: unlikely.blocks.length > 0 || (isAutomatic(options.effort) && pruned) ? "if short" : "never",
+    query: search.query,
+    blocks: outlying === undefined ? blocks : [],
+    distances,
+    alone: outlying !== undefined ? "always" : isLimited ? "if short" : "never",
+    free: () => search.free(),
   };
 }
 
 /** Blocks that are open at the same time. */
 interface BlockRange {
-  /** The number of the first: candidates name blocks by numbers. */
-  readonly first: number;
   readonly blocks: readonly ListBlock[];
-  readonly accepted: PlacedRows | undefined;
+  readonly matching: MatchTable | undefined;
 }
 
 /** Scans the blocks of a range for the queries that need them. */
@@ -105,25 +113,24 @@ async function scanRange(
   { searcher, snapshot }: SearchScope,
   search: BatchSearch,
   planned: readonly Planned[],
-  { first, blocks, accepted }: BlockRange,
+  { blocks, matching }: BlockRange,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const positions = new Map(blocks.map((listBlock, position) => [listBlock, position]));
   const open = await pinListBlocks(snapshot, blocks);
   searcher.residency.recordAddresses(snapshot, blocks, open.codes);
   try {
-    const jobs = planned.map(({ blocks: wanted, distances, pruned }) =>
+    const jobs = planned.map(({ blocks: wanted, distances }) =>
       wanted.flatMap((listBlock, i) => {
         const position = positions.get(listBlock);
         if (position === undefined) return [];
         const job = {
-          block: first + position,
+          block: listBlock.number,
           codes: open.codes[position].codes,
           distance: distances[i],
-          pruned,
+          pruned: true,
           newerSegments: listBlock.newerSegments,
-          accepted: accepted?.addressOf(listBlock.segment) ?? 0,
-          firstBit: listBlock.block.firstRow,
+          ...acceptedIn(matching, listBlock),
         };
         return [job];
       }),

@@ -11,19 +11,16 @@ import type { CallOptions, Match, MatchField, StoredItem } from "../api/vector-i
 import { isPauseDue } from "../async/event-loop.js";
 import { isPromise } from "../checks/value-kinds.js";
 import { distanceOf } from "../engine/metric.js";
-import { QueryVector } from "../engine/query-vector.js";
-import { chooseScanner } from "../engine/scan/choose-codec.js";
-import { Search } from "../engine/scan/scan-blocks.js";
 import { resultNow, type Task, waitFor } from "../engine/threads/run.js";
 import { findMatches, type Matches } from "./matches.js";
-import { phases } from "./phases.js";
 import { queriesTogether, searchTogether } from "./query-batch.js";
 import { searchPrefiltered } from "./query-prefiltered.js";
-import { searchWarm } from "./query-warm.js";
 import { type CheckedResults, readItems, type Writable } from "./read-items.js";
-import { type Effort, isWhole } from "./scan-limits.js";
-import { type SearchResult, ListBlockScan } from "./scan-list-blocks.js";
-import type { SearchScope } from "./search-scope.js";
+import { type Effort, isWhole } from "./list-limits.js";
+import type { SearchResult } from "./scan-list-blocks.js";
+import { searchAll } from "./search-all.js";
+import { searchLists } from "./search-lists.js";
+import { isTrained, type SearchScope } from "./search-scope.js";
 import type { Searcher } from "./searcher.js";
 import type { Snapshot } from "./snapshot/snapshot.js";
 
@@ -68,7 +65,7 @@ export function queryEach(
   options: CheckedQuery,
 ): Task<Match[][]> {
   const nothing = vectors.map(() => []);
-  return searchIn(searcher, snapshot, options, nothing, (scope) => searchAll(scope, vectors, options));
+  return searchIn(searcher, snapshot, options, nothing, (scope) => searchEach(scope, vectors, options));
 }
 
 const noRows: SearchResult = { candidates: [], rows: [] };
@@ -102,7 +99,7 @@ const shortListMax = 2 ** 16;
 /** Vectors up to which it is with longer lists, too. */
 const smallBatchMax = 16;
 
-function* searchAll(
+function* searchEach(
   scope: SearchScope,
   vectors: readonly Float32Array[],
   options: CheckedQuery,
@@ -167,37 +164,17 @@ function* searchGroup(
   for (const [i, found] of together.entries()) {
     // A query that did not find enough continues by itself.
     const isShort = found.alone === "if short" && found.candidates.length < options.topK;
-    results.push(
-      found.alone === "always" || isShort ? yield* searchByLists(scope, others[i], options) : found,
-    );
+    results.push(found.alone === "always" || isShort ? yield* searchOne(scope, others[i], options) : found);
   }
   return results;
 }
 
 function searchOne(scope: SearchScope, vector: Float32Array, options: CheckedQuery): Task<SearchResult> {
   const { matches } = scope;
-  return isPrefiltered(matches)
-    ? searchPrefiltered(scope, matches, vector, options.topK)
-    : searchLists(scope, vector, options);
-}
-
-/** By one kernel call if all of its blocks are in memory, otherwise phase by phase. */
-function* searchLists(scope: SearchScope, vector: Float32Array, options: CheckedQuery): Task<SearchResult> {
-  return searchWarm(scope, vector, options) ?? (yield* searchByLists(scope, vector, options));
-}
-
-function* searchByLists(scope: SearchScope, vector: Float32Array, options: CheckedQuery): Task<SearchResult> {
-  const { config } = scope.searcher;
-  const asked = new QueryVector(config.metric, vector, scope.trained?.quantizer.rotation);
-  const search = new Search(asked, chooseScanner(config, asked, scope.trained), options.topK);
-  const scan = new ListBlockScan(scope, search, phases(scope, asked, options, search), options.signal);
-  try {
-    return yield* scan.run();
-  } finally {
-    scan.free();
-    search.free();
-    asked.free();
-  }
+  if (isPrefiltered(matches)) return searchPrefiltered(scope, matches, vector, options.topK);
+  return isTrained(scope) && !isWhole(options.effort, scope.trained.quantizer.nLists)
+    ? searchLists(scope, vector, options, options.signal)
+    : searchAll(scope, vector, options, options.signal);
 }
 
 /** The items of the found rows, with their distances if these are included. */

@@ -10,7 +10,18 @@ import type { ListBlock, Snapshot } from "./snapshot/snapshot.js";
 import { listBlocksOf, type SpilledSegments, spilledSegments } from "./secondary-segments.js";
 
 const tableKey = namedKey<ListBlockTable>("list block table");
+/** The epoch of a search that is to scan nothing. */
+export const noEpoch = 0xffffffff;
+const keep = () => undefined;
 const noSegments: SpilledSegments = { segments: [], areAll: false };
+
+/** A table that is in use. */
+interface UsedTable {
+  readonly table: ListBlockTable;
+  /** The one in which blocks were put that are in memory now. */
+  readonly epoch: number;
+  release(): void;
+}
 
 /** Keeps the table of the newest snapshot that was searched, in the cache of the blocks themselves. */
 export class Residency {
@@ -32,16 +43,22 @@ export class Residency {
 
   /**
    * The table of a snapshot, valid until the next await. Making it may evict blocks; if that makes no room for it, not again for the same snapshot.
-   * Undefined if the snapshot is not the newest, if no search would use a table, because the index is not trained, or if the cache has no room.
+   * Undefined if the snapshot is not the newest, if it has no model, or if the cache has no room.
    */
   ensureTable(snapshot: Snapshot): ListBlockTable | undefined {
     if (snapshot.model === undefined || this.#isOlder(snapshot)) return undefined;
     const isMissing = this.#group.peek(tableKey) === undefined;
     if (!this.#isOf(snapshot) || (isMissing && (this.#wasKept || this.#cache.blocks.hasRoom(this.#bytes))))
       this.#putTable(snapshot);
-    const table = this.#group.peek(tableKey);
-    if (table !== undefined) table.epoch = this.#cache.epoch;
-    return table;
+    return this.#group.peek(tableKey);
+  }
+
+  /** The same, or if there is none, a table in which no block is in memory. Call `release` before the next await. */
+  use(snapshot: Snapshot): UsedTable {
+    const kept = this.ensureTable(snapshot);
+    if (kept !== undefined) return { table: kept, epoch: this.#cache.epoch, release: keep };
+    const table = new ListBlockTable(listBlocksOf(snapshot, []));
+    return { table, epoch: noEpoch, release: () => table.free() };
   }
 
   #putTable(snapshot: Snapshot): void {

@@ -15,3 +15,10 @@ export interface SearchScope {
   /** See `CheckedQuery`. */
   readonly memoryOnly?: boolean;
 }
+
+/** That of a trained index. */
+export type TrainedScope = SearchScope & { readonly trained: Trained };
+
+export function isTrained(scope: SearchScope): scope is TrainedScope {
+  return scope.trained !== undefined;
+}

@@ -21,7 +21,7 @@ import { spilledBytes, SpilledCodes } from "../state/segment/secondary-codes.js"
 import type { SegmentReader } from "../state/segment/segment-reader.js";
 import { pinListBlocks } from "./open-list-blocks.js";
 import type { Residency } from "./residency.js";
-import { type Sought, spilledLimits } from "./scan-limits.js";
+import { type Sought, spilledLimits } from "./list-limits.js";
 import type { ListBlock, OpenSegment, Snapshot } from "./snapshot/snapshot.js";
 
 /** Searches that read nothing, after which the codes in second lists are computed: the index is in use, and in memory. */
@@ -50,14 +50,6 @@ export class SpilledSearch {
 
   constructor(searched: Searched) {
     this.#searched = searched;
-  }
-
-  /** The most rows of one segment that have the same second list, of those that are in memory. */
-  get rowsMax(): number {
-    return this.#searched.residency.spilled.segments.reduce(
-      (most, { reader }) => Math.max(most, reader.openedSpilled()?.rowsMax ?? 0),
-      0,
-    );
   }
 
   /** The limits of a search whose lists the index chooses, valid until the next await. Undefined: it scans first lists only. */

@@ -15,7 +15,7 @@ import { flatCodec } from "../../src/engine/codes/flat.js";
 import { callKernel } from "../../src/engine/kernels/kernels.js";
 import { allocate, floatsAt, free, wordsAt } from "../../src/engine/kernels/memory.js";
 import { ListBlockTable } from "../../src/engine/scan/list-block-table.js";
-import { searchLists } from "../../src/engine/scan/search-lists.js";
+import { ListSearch } from "../../src/engine/scan/search-lists.js";
 import type { CodedModel } from "../../src/engine/model.js";
 import { ModelQuantizer } from "../../src/engine/codes/model-quantizer.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
@@ -185,15 +185,18 @@ function tableOf(dimension: number, n: number) {
   };
 }
 
-const listQuery = { nProbes: lists, limit: Infinity, epsilon: 2, topK: 3, spilled: undefined };
+const limits = { probes: lists, ratio: Infinity, epsilon: 2 };
+const flat: IndexConfig = { type: "ivfflat", metric: "euclidean", nLists: lists };
 
 test("rows of another dimension than the query's are compared with nothing", () => {
   for (const dimension of [1, d - 1, d + 1, 2 * d, 64 * d]) {
     const { coarse, table, loaded, release } = tableOf(dimension, 40);
     const query = new QueryVector("euclidean", new Float32Array(d), undefined);
     expect(() => scoresOf(query, flatScanner(query), loaded)).toThrow(trap);
-    const search = { metric: "euclidean", quantizer: coarse, table, newer: [], now: 1 } as const;
-    expect(() => searchLists(search, { ...listQuery, vector: new Float32Array(d) })).toThrow(trap);
+    const trained = { model: modelOf(centroids, d), quantizer: coarse };
+    const search = new ListSearch(flat, trained, new Float32Array(d), { topK: 3, rowsMax: 40 });
+    expect(() => search.within({ table, matching: undefined, now: 1 }, limits)).toThrow(trap);
+    search.free();
     release();
   }
 });

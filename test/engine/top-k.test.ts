@@ -31,10 +31,10 @@ function keep(offers: readonly Offer[], k: number) {
     top.offer(score, block, row, at);
   }
   free(at);
-  const { threshold, full } = top;
+  const { threshold } = top;
   const kept = top.finish();
   top.free();
-  return { kept, threshold, full };
+  return { kept, threshold };
 }
 
 const word = fc.oneof(fc.constantFrom(0, 1, 2 ** 31, 2 ** 32 - 1), fc.nat({ max: 2 }));
@@ -57,10 +57,11 @@ describe("TopK", () => {
         for (let count = 0; count <= candidates.length; count++) {
           const seen = candidates.slice(0, count);
           const expected = nearest(seen, k);
-          const { kept, threshold, full } = keep(seen, k);
+          const { kept, threshold } = keep(seen, k);
           expect(kept).toEqual(expected);
-          expect(full).toBe(expected.length === k);
-          expect(threshold).toBe(k === 0 ? -Infinity : full ? expected[k - 1].score : Infinity);
+          expect(threshold).toBe(
+            k === 0 ? -Infinity : expected.length === k ? expected[k - 1].score : Infinity,
+          );
         }
       }),
       { numRuns: 100 },
@@ -91,6 +92,6 @@ describe("TopK", () => {
 
   test("keeps nothing when it holds nothing", () => {
     const nothing = { score: -Infinity, block: 1, row: 2, tie: [0, 0, 0, 0] } as const;
-    expect(keep([nothing], 0)).toEqual({ kept: [], threshold: -Infinity, full: true });
+    expect(keep([nothing], 0)).toEqual({ kept: [], threshold: -Infinity });
   });
 });

@@ -4,7 +4,7 @@ import { type Metric, metrics } from "../../src/engine/config.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import { scoreLowerBound, toListSpace } from "../../src/engine/metric.js";
 import { listCount, type Model } from "../../src/engine/model.js";
-import { likelyLists } from "../../src/engine/lists/probe-limits.js";
+import { distanceRatio } from "../../src/engine/lists/probe-limits.js";
 import { QueryVector } from "../../src/engine/query-vector.js";
 import { seededRandom } from "../../src/engine/random.js";
 import { limitsFor } from "../../src/engine/recall-curves.js";
@@ -13,6 +13,13 @@ import { addRow, countRows, hasRow, noRows } from "../../src/state/segment/row-b
 import { clustered, sampleOf } from "./data.js";
 import { finish } from "./finish.js";
 import { dot, rowsOf, squaredL2 } from "./oracle.js";
+
+/** How many of the lists at ascending distances are within the limit. */
+function likelyLists(distances: readonly number[], limit: number): number {
+  const isWithin = (distance: number, rank: number) =>
+    rank === 0 || distanceRatio(rank, distance ** 2, distances[0] ** 2) <= limit;
+  return distances.findLastIndex(isWithin) + 1;
+}
 
 function train(sample: Float32Array, d: number, nLists: number, seed = 1, metric?: Metric): Model {
   return finish(trainModel(sampleOf(sample, d, metric), nLists, seed));

@@ -36,12 +36,3 @@ export function probeLimit(limits: Float32Array, nProbes: number): number {
 function stepOf(nProbes: number): number {
   return Math.ceil(2 * Math.log2(nProbes));
 }
-
-/** How many of the lists at ascending `distances` are within the limit. The nearest list always is. */
-export function likelyLists(distances: readonly number[], limit: number): number {
-  let likely = distances.length;
-  if (likely === 0) return 0;
-  const nearest = distances[0] ** 2;
-  while (likely > 1 && distanceRatio(likely - 1, distances[likely - 1] ** 2, nearest) > limit) likely--;
-  return likely;
-}

@@ -3,7 +3,6 @@
 import {
   listBlockLayout,
   listBlockTableLayout,
-  missingMax,
   spilledSegmentLayout,
   waitingBytes,
 } from "../kernels/kernels.wasm.js";
@@ -45,6 +44,7 @@ export class ListBlockTable {
     this.rowsMax = rowsMax;
     const places = spilled.reduce((sum, { numbers }) => sum + 2 * numbers.length, 0);
     const waitingWords = waitingBytes / 4;
+    const missingMax = blocks.length;
     const words = firsts.length + missingMax + waitingWords + places;
     const structs = listBlockLayout.bytes * blocks.length + spilledSegmentLayout.bytes * spilled.length;
     this.bytes = listBlockTableLayout.bytes + structs + 4 * words;
@@ -66,6 +66,7 @@ export class ListBlockTable {
       spilled: this.#spilled,
       nSpilled: spilled.length,
       missing: place(new Uint32Array(missingMax)),
+      missingMax,
       nMissing: 0,
       waiting: place(new Uint32Array(waitingWords)),
       matching: 0,
@@ -88,9 +89,13 @@ export class ListBlockTable {
     );
   }
 
-  /** The epoch of the next searches, from 1. Blocks that were put in other epochs do not count as in memory. */
+  /** The epoch of the next searches, from 1. Blocks that were put in other epochs do not count as in memory; in `noEpoch` none does. */
   set epoch(epoch: number) {
     allWords()[(this.address + listBlockTableLayout.epoch) >>> 2] = epoch;
+  }
+
+  get epoch(): number {
+    return allWords()[(this.address + listBlockTableLayout.epoch) >>> 2];
   }
 
   /** The address of the match table of the next searches (see match-table.ts); 0: they have no filter. */
@@ -112,7 +117,12 @@ export class ListBlockTable {
     allWords()[(at + spilledSegmentLayout.groups) >>> 2] = groups;
   }
 
-  /** Numbers of blocks that the latest search found to be missing, and whose rows it needed; some of them, if there are many. */
+  /** Whether the latest search needed a block that is not in memory. */
+  get isMissing(): boolean {
+    return allWords()[(this.address + listBlockTableLayout.nMissing) >>> 2] > 0;
+  }
+
+  /** The numbers of such blocks, in the order in which they were needed. */
   missing(): number[] {
     const words = allWords();
     const count = words[(this.address + listBlockTableLayout.nMissing) >>> 2];

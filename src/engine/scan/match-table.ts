@@ -12,17 +12,17 @@ export interface MatchesOf {
     /** The mean squared distance of its rows from the centroid. */
     readonly spread: number;
   }[];
-  /** In the order of their numbers. */
-  readonly blocks: readonly {
+  /** In the order of their numbers; undefined: all rows are accepted. */
+  readonly blocks?: readonly {
     /** Undefined: none of the block's rows is accepted. */
     readonly accepted: Uint32Array | undefined;
     /** The bit of the block's first row. */
     readonly firstBit: number;
   }[];
-  /** The lists that have a match. */
-  readonly among: ListSet;
+  /** The lists that have a match; undefined: all of them. */
+  readonly among?: ListSet;
   /** For each spilled segment of the list block table, in its order. */
-  readonly spilled: readonly (Uint32Array | undefined)[];
+  readonly spilled?: readonly (Uint32Array | undefined)[];
 }
 
 /** Holds kernel memory: call `free` when done. */
@@ -36,18 +36,22 @@ export class MatchTable {
   /** Rows of a list, on average. */
   readonly rowsPerList: number;
 
-  constructor({ lists, blocks, among, spilled }: MatchesOf) {
+  readonly #blocks: number;
+
+  constructor({ lists, blocks = [], among, spilled = [] }: MatchesOf) {
     const distinct = new Set([...blocks.map(({ accepted }) => accepted), ...spilled]);
     distinct.delete(undefined);
     const bits = [...distinct] as Uint32Array[];
-    const words = bits.reduce((sum, { length }) => sum + length, among.bits.length + spilled.length);
+    const listWords = among?.bits ?? [];
+    const words = bits.reduce((sum, { length }) => sum + length, listWords.length + spilled.length);
     const structs = listMatchesLayout.bytes * lists.length + blockMatchesLayout.bytes * blocks.length;
-    this.count = among.count;
+    this.count = among?.count ?? lists.length;
     this.rowsPerList = lists.reduce((sum, { rows }) => sum + rows, 0) / lists.length;
     this.bytes = matchTableLayout.bytes + structs + 4 * words;
     this.address = allocate(this.bytes);
     const listsAt = this.address + matchTableLayout.bytes;
     const blocksAt = listsAt + listMatchesLayout.bytes * lists.length;
+    this.#blocks = blocks.length === 0 ? 0 : blocksAt;
     let end = blocksAt + blockMatchesLayout.bytes * blocks.length;
     const place = (values: ArrayLike<number>) => {
       const at = end;
@@ -59,8 +63,8 @@ export class MatchTable {
     const addressOf = (accepted: Uint32Array | undefined) => placed.get(accepted) ?? 0;
     writeWords(this.address, matchTableLayout, {
       lists: listsAt,
-      blocks: blocksAt,
-      among: place(among.bits),
+      blocks: this.#blocks,
+      among: among === undefined ? 0 : place(listWords),
       spilled: place(spilled.map(addressOf)),
     });
     const all = allWords();
@@ -76,6 +80,17 @@ export class MatchTable {
       all[(at + blockMatchesLayout.accepted) >>> 2] = addressOf(accepted);
       all[(at + blockMatchesLayout.firstBit) >>> 2] = firstBit;
     });
+  }
+
+  /** The address of the bits of a block's segment, 0 if all of its rows are accepted, and the bit of its first row. */
+  acceptedIn(number: number): { readonly accepted: number; readonly firstBit: number } {
+    if (this.#blocks === 0) return { accepted: 0, firstBit: 0 };
+    const at = this.#blocks + blockMatchesLayout.bytes * number;
+    const words = allWords();
+    return {
+      accepted: words[(at + blockMatchesLayout.accepted) >>> 2],
+      firstBit: words[(at + blockMatchesLayout.firstBit) >>> 2],
+    };
   }
 
   free(): void {

@@ -1,41 +1,23 @@
-/** The search of one query among its nearest lists in one kernel call, if all of their blocks are in kernel memory. */
+/**
+ * The search of one query among the lists of a trained index. Kernels scan the blocks that are in memory, in one call; the others are scanned as
+ * jobs, into the same heap, once they have been read.
+ */
 
-import type { CoarseQuantizer } from "../lists/coarse-quantizer.js";
+import type { IndexConfig } from "../config.js";
 import { kernels } from "../kernels/kernels.js";
-import { jobLayout } from "../kernels/kernels.wasm.js";
-import { freeScratch } from "../kernels/memory.js";
-import type { ListBlockTable } from "./list-block-table.js";
-import type { ModelQuantizer } from "../codes/model-quantizer.js";
+import { heapLayout, jobLayout } from "../kernels/kernels.wasm.js";
+import { doubleAt, freeScratch, wordAt } from "../kernels/memory.js";
+import type { OutlyingPruning } from "../pruning.js";
 import { QueryVector, scratchBytes } from "../query-vector.js";
-import type { Metric } from "../config.js";
-import { type IdTable, writeIdTables } from "./scan-blocks.js";
+import type { Reach, ScanLimits } from "../recall-curves.js";
 import { type Candidate, heapBytes, initHeap, readHeap } from "../top-k.js";
+import { chooseScanner, type Trained } from "./choose-codec.js";
+import type { ListBlockTable } from "./list-block-table.js";
+import type { MatchTable } from "./match-table.js";
+import { type IdTable, writeIdTables } from "./scan-blocks.js";
+import type { ScanJob, Scanner } from "./scanner.js";
 
-export interface ListSearch {
-  readonly metric: Metric;
-  readonly quantizer: CoarseQuantizer;
-  /** If rows are codes without vectors: of the model of all blocks in the table. */
-  readonly rowQuantizer?: ModelQuantizer | undefined;
-  readonly table: ListBlockTable;
-  /** Id tables of segments that may shadow rows, newest first. */
-  readonly newer: readonly IdTable[];
-  /** The mark of blocks that are scanned, by which the cache knows which were used last. */
-  readonly now: number;
-}
-
-/** A query and its parameters. */
-export interface ListQuery {
-  readonly vector: Float32Array;
-  readonly nProbes: number;
-  /** See probe-limits.ts. */
-  readonly limit: number;
-  /** See pruning.ts. */
-  readonly epsilon: number;
-  readonly topK: number;
-  /** How many of these lists, within a limit of their own, are enough for rows that are in two lists. Undefined: only first lists count. */
-  readonly spilled: SpilledProbes | undefined;
-}
-
+/** How many of the lists, within a limit of their own, are enough for rows that are in two lists. */
 export interface SpilledProbes {
   readonly probes: number;
   /** See probe-limits.ts. */
@@ -46,70 +28,180 @@ export interface SpilledProbes {
 
 const noSpilled: SpilledProbes = { probes: 0, ratio: 0, rowsMax: 0 };
 
-/** The rows found, nearest first; their `block` is a number in the list block table. */
-export interface ListsSearched {
-  readonly candidates: readonly Candidate[];
-  /** The number of lists within the limit. */
-  readonly lists: number;
+/** The blocks of the lists, and the rows in them that are searched. Valid until the next await. */
+export interface SearchedLists {
+  readonly table: ListBlockTable;
+  /** Undefined: there is no filter. */
+  readonly matching: MatchTable | undefined;
+  /** The mark of blocks that are scanned, by which the cache knows which were used last. */
+  readonly now: number;
 }
 
-interface NearestSearched extends ListsSearched {
-  readonly nearest: NearestList;
-}
-
-/** The list nearest to a query. */
-export interface NearestList {
+/** A list near a query. */
+export interface NearList {
   readonly list: number;
-  /** As `CoarseQuantizer.probe` finds it. */
-  readonly distance: number;
+  /** The squared distance of its centroid in list space. */
+  readonly square: number;
 }
 
-/**
- * The nearest rows in the `nProbes` nearest lists, as far as they are within the limit, and in the blocks of no list. Undefined if
- * one of the blocks is not in memory.
- */
-export function searchLists(
-  { metric, quantizer, rowQuantizer, table, newer, now }: ListSearch,
-  { vector, nProbes, limit, epsilon, topK, spilled = noSpilled }: ListQuery,
-): NearestSearched | undefined {
-  const rowsMax = Math.max(quantizer.nLists, table.rowsMax, spilled.rowsMax);
-  // In one piece: allocating and freeing each of them takes longer than scanning a list.
-  const [probesBytes, nearestBytes] = [heapBytes(nProbes), heapBytes(topK)];
-  const codedBytes = rowQuantizer?.queryBytes ?? 0;
-  const scratch = scratchBytes(rowsMax);
-  const roomBytes = codedBytes + jobLayout.bytes + probesBytes + nearestBytes + scratch;
-  const query = new QueryVector(metric, vector, quantizer.rotation, roomBytes);
-  const job = query.room + codedBytes;
-  const probes = job + jobLayout.bytes;
-  const nearest = probes + probesBytes;
-  const tables = writeIdTables(newer);
-  try {
-    initHeap(probes, nProbes);
-    initHeap(nearest, topK);
-    query.useScratch(nearest + nearestBytes, scratch);
-    rowQuantizer?.prepare(query, query.room);
-    query.newerIdTables = tables;
-    query.epsilon = epsilon;
-    table.matching = 0;
-    const lists = kernels().searchLists(
-      query.address,
-      query.listAddress,
+/** Holds kernel memory: call `free` when done. */
+export class ListSearch {
+  readonly query: QueryVector;
+  readonly #config: IndexConfig;
+  readonly #trained: Trained;
+  readonly #topK: number;
+  /** Addresses in the query's room. */
+  readonly #job: number;
+  readonly #nearest: number;
+  readonly #probes: number;
+  #tables = 0;
+  #scanner: Scanner | undefined;
+
+  /** `rowsMax`: of the largest block. */
+  constructor(
+    config: IndexConfig,
+    trained: Trained,
+    vector: Float32Array,
+    { topK, rowsMax }: { readonly topK: number; readonly rowsMax: number },
+  ) {
+    const { quantizer, rowQuantizer } = trained;
+    const scratch = scratchBytes(Math.max(quantizer.nLists, rowsMax));
+    const [probesBytes, nearestBytes] = [heapBytes(quantizer.nLists), heapBytes(topK)];
+    const codedBytes = rowQuantizer?.queryBytes ?? 0;
+    this.#config = config;
+    this.#trained = trained;
+    this.#topK = topK;
+    // In one piece: allocating and freeing each of them takes longer than scanning a list.
+    const roomBytes = codedBytes + jobLayout.bytes + nearestBytes + probesBytes + scratch;
+    this.query = new QueryVector(config.metric, vector, quantizer.rotation, roomBytes);
+    this.#job = this.query.room + codedBytes;
+    this.#nearest = this.#job + jobLayout.bytes;
+    this.#probes = this.#nearest + nearestBytes;
+    this.query.useScratch(this.#probes + probesBytes, scratch);
+    rowQuantizer?.prepare(this.query, this.query.room);
+  }
+
+  /** Sorted id tables that may shadow rows, newest first. They must not move before the next call of a method that scans has returned. */
+  shadowBy(tables: readonly IdTable[]): void {
+    if (this.#tables > 0) freeScratch(this.#tables);
+    this.#tables = writeIdTables(tables);
+    this.query.newerIdTables = this.#tables;
+  }
+
+  /**
+   * The share of matches among the rows of the nearest lists within these limits; 0 if the query is more than `unlike` times farther from the
+   * nearest list, squared, than rows of that list are.
+   */
+  shareAround(
+    matching: MatchTable,
+    { probes, ratio }: Pick<ScanLimits, "probes" | "ratio">,
+    unlike: number,
+  ): number {
+    const { quantizer } = this.#trained;
+    initHeap(this.#probes, Math.min(probes, quantizer.nLists));
+    return kernels().shareAround(
+      this.query.listAddress,
       quantizer.address,
       quantizer.codedMax(),
-      probes,
-      limit,
+      this.#probes,
+      ratio,
+      unlike,
+      matching.address,
+      this.#job,
+    );
+  }
+
+  /**
+   * Scans the blocks in memory of the lists within these limits, of lists that have a match, and of no list; the table knows those that are missing.
+   * Returns the number of lists. With `spilled`, rows are found in their second lists, too: 0 if that is impossible.
+   */
+  within(
+    { table, matching, now }: SearchedLists,
+    { probes, ratio, epsilon }: Reach,
+    spilled: SpilledProbes = noSpilled,
+  ): number {
+    const { quantizer } = this.#trained;
+    const count = matching?.count ?? quantizer.nLists;
+    this.query.epsilon = epsilon;
+    table.matching = matching?.address ?? 0;
+    initHeap(this.#probes, Math.min(probes, count));
+    initHeap(this.#nearest, this.#topK);
+    return kernels().searchLists(
+      this.query.address,
+      this.query.listAddress,
+      quantizer.address,
+      quantizer.codedMax(count),
+      this.#probes,
+      ratio,
       spilled.probes,
       spilled.ratio,
       table.address,
-      nearest,
-      job,
+      this.#nearest,
+      this.#job,
       now,
     );
-    if (lists === 0) return undefined;
-    const [{ row: list, score }] = readHeap(probes, 1);
-    return { candidates: readHeap(nearest), lists, nearest: { list, distance: Math.sqrt(score) } };
-  } finally {
-    if (tables > 0) freeScratch(tables);
-    query.free();
+  }
+
+  /**
+   * Scans the blocks in memory of the lists whose rows may need a cosine up to `cosine` (see recall-curves.ts), and of no list; the table knows those
+   * that are missing. Returns the number of lists that have a match.
+   */
+  outlying(
+    { table, now }: SearchedLists,
+    matching: MatchTable,
+    cosine: number,
+    { epsilon, usual, fall }: OutlyingPruning,
+  ): number {
+    table.matching = matching.address;
+    initHeap(this.#probes, matching.count);
+    initHeap(this.#nearest, this.#topK);
+    kernels().searchOutlying(
+      this.query.address,
+      this.query.listAddress,
+      this.#trained.quantizer.address,
+      this.#probes,
+      cosine,
+      epsilon,
+      usual,
+      fall,
+      table.address,
+      this.#nearest,
+      this.#job,
+      now,
+    );
+    return matching.count;
+  }
+
+  /** The first `count` of the lists that the latest search found, nearest first. */
+  nearestLists(count: number): NearList[] {
+    return readHeap(this.#probes, count).map(({ row, score }) => ({ list: row, square: score }));
+  }
+
+  /** Compares the query with these blocks, too. */
+  scan(jobs: readonly ScanJob[]): void {
+    this.#scanner ??= chooseScanner(this.#config, this.query, this.#trained);
+    this.#scanner.scan(jobs, this.#nearest);
+  }
+
+  /** See `Search.threshold`. */
+  get threshold(): number {
+    return doubleAt(this.#nearest + heapLayout.threshold);
+  }
+
+  /** Whether it has found as many rows as were asked for. */
+  get isFull(): boolean {
+    return wordAt(this.#nearest + heapLayout.size) === this.#topK;
+  }
+
+  /** The rows found, nearest first; their `block` is a number in the table. Ends the search: nothing can be scanned afterwards. */
+  finish(): Candidate[] {
+    kernels().sortHeap(this.#nearest);
+    return readHeap(this.#nearest);
+  }
+
+  free(): void {
+    if (this.#tables > 0) freeScratch(this.#tables);
+    this.#scanner?.free();
+    this.query.free();
   }
 }

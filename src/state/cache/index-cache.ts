@@ -3,8 +3,8 @@
 import type { BlockCache } from "./block-cache.js";
 import type { CacheGroup } from "./cache-group.js";
 
-/** Kernels keep epochs as uint32. */
-const epochMax = 2 ** 32 - 1;
+/** Kernels keep epochs as uint32; the last one is that of searches which are to find nothing in memory. */
+const epochMax = 2 ** 32 - 2;
 
 /** A group, and the object that keeps it open: reachable only while both the index and the owner are. */
 interface OwnedGroup {

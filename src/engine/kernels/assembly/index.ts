@@ -19,7 +19,6 @@ export { normsFloat64, squaredL2BlockFloat64 } from "./distance";
 export { fastScan, fastScanSmall, smallEntryMax } from "./fast-scan";
 export { fitsFloat32 } from "./distance";
 export { offer, sortHeap } from "./heap";
-export { missingMax } from "./list-block-table";
 export { assignNearest } from "./assign";
 export { measureQuery, rotateQuery } from "./prepare-query";
 export { probeLists } from "./probe-lists";

@@ -31,15 +31,13 @@ export class ListBlockTable {
   nSpilled: u32;
   /** Room for `missingMax` uint32: numbers of blocks that the latest search missed, a few of them several times. */
   missing: usize;
+  missingMax: u32;
   nMissing: u32;
   /** Rows that wait to be scored. */
   waiting: WaitingRows;
   /** The `MatchTable` of the search's filter; 0: there is no filter. */
   matching: usize;
 }
-
-/** Blocks missed that are noted per search. */
-export const missingMax: u32 = 64;
 
 /** Forgets the blocks that a search missed, and pending rows of a search that ended early. */
 @inline
@@ -50,7 +48,7 @@ export function beginSearch(table: ListBlockTable): void {
 
 export function noteMissing(table: ListBlockTable, number: u32): void {
   const count = table.nMissing;
-  if (count == missingMax) return;
+  if (count == table.missingMax) return;
   store<u32>(table.missing + (<usize>count << 2), number);
   table.nMissing = count + 1;
 }
@@ -70,10 +68,24 @@ export function listBlockAt(table: ListBlockTable, number: u32): ListBlock {
   return changetype<ListBlock>(table.blocks + <usize>number * offsetof<ListBlock>());
 }
 
-/** Whether a block is scanned: if it has a match, and if only `unspilled` ones are, no second lists. */
+/** Whether a block is needed: if it has a match, and if only `unspilled` ones are, no second lists. */
 @inline
-export function isWanted(table: ListBlockTable, number: u32, unspilled: bool): bool {
+function isWanted(table: ListBlockTable, number: u32, unspilled: bool): bool {
   return (!unspilled || !listBlockAt(table, number).isSpilled) && hasMatch(table.matching, number);
+}
+
+/** Whether a block is needed and in memory. */
+@inline
+export function isScanned(table: ListBlockTable, number: u32, unspilled: bool): bool {
+  return isOpen(table, listBlockAt(table, number)) && isWanted(table, number, unspilled);
+}
+
+/** Notes the blocks of a list that are needed and not in memory. */
+export function noteClosed(table: ListBlockTable, list: u32, unspilled: bool): void {
+  const end = firstOf(table, list + 1);
+  for (let number = firstOf(table, list); number < end; number++) {
+    if (!isOpen(table, listBlockAt(table, number)) && isWanted(table, number, unspilled)) noteMissing(table, number);
+  }
 }
 
 /** Makes `job` that of a block, and marks the block as scanned by the search `now`. */
@@ -123,9 +135,9 @@ class BlockMatches {
 export class MatchTable {
   /** A `ListMatches` struct per list. */
   lists: usize;
-  /** A `BlockMatches` struct per block. */
+  /** A `BlockMatches` struct per block; 0: all rows match. */
   blocks: usize;
-  /** Bits of the lists that have a match. */
+  /** Bits of the lists that have a match; 0: all have one. */
   among: usize;
   /** uint32, per spilled segment of the table of blocks: bits of its rows; 0: none is accepted. */
   spilled: usize;
@@ -133,14 +145,19 @@ export class MatchTable {
 
 /** Whether the filter accepts a row of the block. `matching` 0: there is no filter. */
 @inline
-export function hasMatch(matching: usize, number: u32): bool {
-  return !matching || blockAt(matching, number).accepted != 0;
+function hasMatch(matching: usize, number: u32): bool {
+  return acceptsAll(matching) || blockAt(matching, number).accepted != 0;
+}
+
+@inline
+function acceptsAll(matching: usize): bool {
+  return !matching || !changetype<MatchTable>(matching).blocks;
 }
 
 /** Lets a job of a block scan only rows that the filter accepts. */
 @inline
-export function acceptMatches(matching: usize, number: u32, job: Job): void {
-  if (!matching) return;
+function acceptMatches(matching: usize, number: u32, job: Job): void {
+  if (acceptsAll(matching)) return;
   const block = blockAt(matching, number);
   job.accepted = block.accepted;
   job.firstBit = block.firstBit;

@@ -147,7 +147,7 @@ function rowsBetween(values: usize, m: u32, above: f32, limit: f32, rows: usize)
   return <u32>((to - rows) >> 2);
 }
 
-/** The same as the function of ../../probe-limits.ts. */
+/** How many of the lists are within the limit (see ../../probe-limits.ts). The nearest list always is. */
 export function likelyLists(probes: Heap, limit: f64): u32 {
   let likely = probes.size;
   while (likely > 1 && distanceRatio(probes, likely - 1) > limit) likely--;

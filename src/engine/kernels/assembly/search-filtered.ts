@@ -1,11 +1,11 @@
 /** The part of a filtered search beside `searchLists`: it measures how densely the matches surround the query. */
 
-import { Heap, rowAt, scoreAt, sortHeap } from "./heap";
-import { beginSearch, ListBlockTable, listMatchesAt, MatchTable } from "./list-block-table";
+import { Heap, rowAt, scoreAt } from "./heap";
+import { beginSearch, ListBlockTable, listMatchesAt, MatchTable, noteClosed } from "./list-block-table";
 import { CoarseQuantizer, lengthOf, probeLists, squareToCentroid } from "./probe-lists";
 import { scoreWaiting } from "./scan-flat";
 import { rowsTogether } from "./scan-together";
-import { areOpen, readListAhead, scanList, scanNearest } from "./search-lists";
+import { readListAhead, scanList, scanNearest } from "./search-lists";
 import { Job, Query } from "./structs";
 
 /**
@@ -41,7 +41,7 @@ export function shareAround(
  * Scans the lists that have a match, nearest first: those whose codes are compared together, and as many as it takes to see as many matches as the
  * heap holds, then those whose rows may be nearer than the farthest match found, which means that they need a cosine of at most `cosine` for it
  * (see ../../recall-curves.ts). By that, `epsilon`, `usual` and `fall` say how far codes may be off (see ../../pruning.ts). `probes` has room for all
- * lists with a match. Returns the number of rows of the lists scanned; 0, with nothing that counts, if a block is not in memory.
+ * lists with a match. Blocks that are not in memory are noted as missing, nearest list first.
  */
 export function searchOutlying(
   query: Query,
@@ -56,20 +56,19 @@ export function searchOutlying(
   heap: Heap,
   job: Job,
   now: u32,
-): u32 {
+): void {
   beginSearch(table);
   const among = changetype<MatchTable>(table.matching).among;
   const count = probeLists(point, quantizer, 0, Infinity, among, probes, job);
-  if (!areOpen(table, table.nLists, false)) return 0;
+  noteClosed(table, table.nLists, false);
   query.epsilon = <f32>epsilon;
   scanList(query, heap, job, table, table.nLists, -1, 0, false, now, 0);
   const together = listsTogether(table, probes);
-  for (let i: u32 = 0; i < together; i++) if (!areOpen(table, rowAt(probes, i), false)) return 0;
+  for (let i: u32 = 0; i < together; i++) noteClosed(table, rowAt(probes, i), false);
   job.readAhead = 0;
   for (let i: u32 = 0; i < together; i++) job.readAhead += readListAhead(query, table, rowAt(probes, i), false);
   let done = scanNearest(query, heap, job, table, quantizer, probes, together, together, true, now);
   let seen: u32 = 0;
-  let rows: u32 = 0;
   for (let i: u32 = 0; i < count; i++) {
     const list = rowAt(probes, i);
     const matches = listMatchesAt(table.matching, list);
@@ -77,17 +76,14 @@ export function searchOutlying(
     if (i >= together) {
       const needed = cosineNeeded(query, heap, square, <f64>matches.spread);
       if (seen >= heap.capacity && needed > cosine) continue;
-      if (!areOpen(table, list, false)) return 0;
+      noteClosed(table, list, false);
       job.readAhead = readListAhead(query, table, list, false);
       query.epsilon = <f32>(fall > 0 ? epsilon - fall * max<f64>(0, needed - usual) : epsilon);
     }
     done = scanList(query, heap, job, table, list, square, lengthOf(quantizer, list), false, now, done);
     seen += matches.matches;
-    rows += matches.rows;
   }
   scoreWaiting(query, heap, table.waiting);
-  sortHeap(heap);
-  return rows;
 }
 
 /** How many of the nearest lists have few enough rows, in all, that their codes are compared together. */

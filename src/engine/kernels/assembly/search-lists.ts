@@ -1,10 +1,10 @@
 /**
  * One query among the nearest lists of a trained index, from its vector to the rows found: a complete search, if all of its
- * blocks are in memory.
+ * blocks are in memory. Otherwise the caller scans the others (see scan-flat.ts) into the same heap.
  */
 
-import { Heap, rowAt, scoreAt, sortHeap } from "./heap";
-import { addRow, beginSearch, firstOf, isOpen, isWanted, listBlockAt, ListBlockTable, MatchTable, setJob } from "./list-block-table";
+import { Heap, rowAt, scoreAt } from "./heap";
+import { addRow, beginSearch, firstOf, isScanned, listBlockAt, ListBlockTable, MatchTable, noteClosed, setJob } from "./list-block-table";
 import { CoarseQuantizer, lengthOf, likelyLists, probeLists, squareToCentroid } from "./probe-lists";
 import { codesWithin, isPruned, promisingMax, scanJob, scoreWaiting } from "./scan-flat";
 import { readSpilledAhead, scanSpilled, touchPages } from "./scan-secondary";
@@ -12,16 +12,16 @@ import { jobsTogether, roomForJobs, scanTogether } from "./scan-together";
 import { isAccepted, Job, jobAt, Query } from "./structs";
 
 /**
- * Scans the blocks of no list and those of the lists that `probeLists` finds into `heap`, and sorts it. Lists beyond the `limit`
- * (see ../../probe-limits.ts) are pruned.
+ * Scans the blocks of no list and those of the lists that `probeLists` finds into `heap`, as far as they are in memory, and notes the others as
+ * missing, nearest list first. Lists beyond the `limit` (see ../../probe-limits.ts) are pruned.
  *
  * With a filter, `table.matching`, lists and blocks without a match are left out.
  *
  * With `spilledProbes` above 0, so many lists, as far as they are within `spilledLimit`, are scanned with their spilled rows; of the lists
- * after them only the blocks whose rows are not spilled.
+ * after them only the blocks whose rows are not spilled. Such a search counts only if nothing is missing; what it notes are blocks of spilled rows.
  *
- * Blocks that are scanned are marked with `now`, which no two searches have in common. Returns the number of lists scanned; 0, with
- * nothing that counts, if a block is not in memory.
+ * Blocks that are scanned are marked with `now`, which no two searches have in common. Returns the number of lists; 0 if spilled rows
+ * cannot be found, since the query has no codes or a block of the lists is not in memory.
  */
 export function searchLists(
   query: Query,
@@ -42,7 +42,7 @@ export function searchLists(
   if (spilledProbes && !(query.table && query.fitsFloat32)) return 0;
   const likely = probeLists(point, quantizer, codedMax, limit, listsWithMatches(table), probes, job);
   const spilled = spilledProbes ? min<u32>(likely, min<u32>(spilledProbes, likelyLists(probes, spilledLimit))) : 0;
-  return scanLists(query, quantizer, probes, likely, spilled, table, heap, job, now);
+  return scanLists(query, quantizer, probes, likely, spilled, table, heap, job, now) ? likely : 0;
 }
 
 /**
@@ -59,10 +59,14 @@ function scanLists(
   heap: Heap,
   job: Job,
   now: u32,
-): u32 {
+): bool {
   const whole = spilled ? spilled : likely;
-  if (!areOpen(table, table.nLists, false)) return 0;
-  for (let i: u32 = 0; i < likely; i++) if (!areOpen(table, rowAt(probes, i), i >= whole)) return 0;
+  noteClosed(table, table.nLists, false);
+  for (let i: u32 = 0; i < likely; i++) noteClosed(table, rowAt(probes, i), i >= whole);
+  if (spilled && table.nMissing) {
+    table.nMissing = 0;
+    return false;
+  }
   for (let i: u32 = 0; i < spilled; i++) markScanned(table, rowAt(probes, i), now);
   job.readAhead = 0;
   for (let i: u32 = 0; i < likely; i++) job.readAhead += readListAhead(query, table, rowAt(probes, i), i >= whole);
@@ -81,9 +85,7 @@ function scanLists(
     scanSpilled(query, heap, table, list, base, now);
   }
   scoreWaiting(query, heap, table.waiting);
-  if (table.nMissing) return 0;
-  sortHeap(heap);
-  return likely;
+  return true;
 }
 
 /** Bits of the lists that have a match; 0: all. */
@@ -117,7 +119,7 @@ export function scanNearest(
     const length = lengths ? lengthOf(quantizer, list) : 0;
     const end = firstOf(table, list + 1);
     for (let number = firstOf(table, list); number < end; number++) {
-      if (!isWanted(table, number, i >= whole)) continue;
+      if (!isScanned(table, number, i >= whole)) continue;
       if (count == jobsTogether) return scanned + scanTogether(query, heap, jobs, count, table.waiting);
       setJob(query, table, job, number, base, length, now);
       if (count == 0 && !isPruned(query, job)) {
@@ -133,15 +135,6 @@ export function scanNearest(
   return scanned + scanTogether(query, heap, jobs, count, table.waiting);
 }
 
-/** Whether the blocks of a list are in memory, or those whose rows are not spilled, as far as they have a match. */
-export function areOpen(table: ListBlockTable, list: u32, unspilled: bool): bool {
-  const end = firstOf(table, list + 1);
-  for (let number = firstOf(table, list); number < end; number++) {
-    if (isWanted(table, number, unspilled) && !isOpen(table, listBlockAt(table, number))) return false;
-  }
-  return true;
-}
-
 function markScanned(table: ListBlockTable, list: u32, now: u32): void {
   const end = firstOf(table, list + 1);
   for (let number = firstOf(table, list); number < end; number++) listBlockAt(table, number).scannedAt = now;
@@ -155,7 +148,7 @@ export function readListAhead(query: Query, table: ListBlockTable, list: u32, un
   let sum: u32 = 0;
   const end = firstOf(table, list + 1);
   for (let number = firstOf(table, list); number < end; number++) {
-    if (!isWanted(table, number, unspilled)) continue;
+    if (!isScanned(table, number, unspilled)) continue;
     const block = listBlockAt(table, number).block;
     if (!block.codes) continue;
     sum += load<u8>(block.factors);
@@ -166,7 +159,7 @@ export function readListAhead(query: Query, table: ListBlockTable, list: u32, un
 }
 
 /**
- * Scans the blocks of a list, or those whose rows are not spilled, as far as they have a match. `base` is |q - c|^2 in list space. The first `done`
+ * Scans the blocks of a list that are in memory, or those whose rows are not spilled, as far as they have a match. `base` is |q - c|^2 in list space. The first `done`
  * blocks are scanned already; returns how many of those after this list are.
  */
 export function scanList(
@@ -184,7 +177,7 @@ export function scanList(
   let left = done;
   const end = firstOf(table, list + 1);
   for (let number = firstOf(table, list); number < end; number++) {
-    if (!isWanted(table, number, unspilled)) continue;
+    if (!isScanned(table, number, unspilled)) continue;
     if (left) {
       left--;
       continue;
@@ -197,7 +190,7 @@ export function scanList(
 }
 
 /**
- * Whether rows wait for those of other blocks before they are scored. The threshold falls later then. Where many rows are near it, a search by phases, in
+ * Whether rows wait for those of other blocks before they are scored. The threshold falls later then. Where many rows are near it, a scan of jobs, in
  * which rows do not wait, would find others.
  */
 @inline

@@ -1,7 +1,16 @@
-/** How many lists, and how far away, a search scans: by the limits that training measured, unless the query says. */
+/**
+ * Which lists a search scans: by the limits that training measured, unless the query says.
+ *
+ * With a filter, lists without a matching row are skipped. A filter that keeps a share s of the rows around the query leaves the k-th match as far
+ * away as the (k / s)-th row is, so automatic probing asks the curves of training for that depth.
+ *
+ * A query that lies outside of all rows, or of those that its filter accepts, has its neighbors about equally far away in many lists: those are
+ * scanned as far as the rows found allow.
+ */
 
 import type { CoarseQuantizer } from "../engine/lists/coarse-quantizer.js";
-import type { NearestList } from "../engine/scan/search-lists.js";
+import type { ListSearch, NearList } from "../engine/scan/search-lists.js";
+import type { MatchTable } from "../engine/scan/match-table.js";
 import { listCount, type Model } from "../engine/model.js";
 import { probeLimit } from "../engine/lists/probe-limits.js";
 import { type OutlyingPruning, outlyingPruning, uniformPruning } from "../engine/pruning.js";
@@ -13,7 +22,9 @@ import {
   type RecallCurves,
   type ScanLimits,
 } from "../engine/recall-curves.js";
-import type { Rotation } from "../engine/rotation.js";
+import { distributionOf, type Matches } from "./matches.js";
+import type { Snapshot } from "./snapshot/snapshot.js";
+import type { Trained } from "../engine/scan/choose-codec.js";
 
 /**
  * The effort of a query: the exact answer, a number of lists that have a match, or as many lists as a
@@ -50,9 +61,11 @@ const farFromRows = 9;
 export function isFarFromRows(
   quantizer: CoarseQuantizer,
   spreads: Float32Array,
-  { list, distance }: NearestList,
+  nearest: NearList | undefined,
 ): boolean {
-  const square = quantizer.distanceToCentroid(list, distance) ** 2;
+  if (nearest === undefined) return false;
+  const { list } = nearest;
+  const square = quantizer.distanceToCentroid(list, Math.sqrt(nearest.square)) ** 2;
   // A list of few rows, or of equal ones, says little about how far rows are.
   return square > farFromRows * spreads[list] && square > farFromRows * mean(spreads);
 }
@@ -94,7 +107,7 @@ export function spilledLimits(
  * The limits for a depth in an index that has changed since training measured them. A row of an index that shrank is as deep as several were. One that
  * grew keeps its limits, which find more among more rows: some of these may only replace others, or be unlike those that were measured.
  */
-export function limitsSince(curves: RecallCurves, sought: Sought, growth: number): ScanLimits {
+function limitsSince(curves: RecallCurves, sought: Sought, growth: number): ScanLimits {
   const { topK, recall, isFiltered = false } = sought;
   const depth = growth < 1 ? topK / growth : topK;
   return rememberedLimits(curves, depth, recall, isFiltered);
@@ -106,13 +119,81 @@ function filteredLimits(curves: RecallCurves, depth: number, recall: number | un
   return { ...wider(known, more), cosine: Math.max(known.cosine, more.cosine) };
 }
 
-/** By how much codes may be off if an outlying query needs lists up to this `cosine`: they may lose a few neighbors if no recall is declared. */
-export function pruningOf(
-  { recall }: Sought,
-  cosine: number,
-  { rotated }: Pick<Rotation, "rotated">,
-): OutlyingPruning {
-  return recall === undefined ? outlyingPruning(cosine, rotated) : uniformPruning(epsilonByDefault);
+// The limits of one query among its matches.
+
+/** A query lies among matches if the rows around it match so much as rows around a match do, times this. */
+const amongShare = 0.7;
+
+/** A query is unlike the rows if it is this many times farther from the nearest list, squared, than rows of the list are. */
+const unlikeRows = 4;
+
+/** The limits of a search among lists that are about equally far away. */
+export interface OutlyingLimits {
+  /** See `ScanLimits`. */
+  readonly cosine: number;
+  readonly pruning: OutlyingPruning;
+}
+
+/** The scope of a query. */
+interface Limited {
+  readonly trained: Trained;
+  readonly snapshot: Snapshot;
+  readonly matches: Matches | undefined;
+}
+
+/** The limits of a query, and the goal that they were chosen for if the index chose them. */
+interface ListLimits {
+  readonly limits: Reach | OutlyingLimits;
+  readonly sought?: Sought;
+}
+
+/** Those of a query in a trained index. Whether it lies outside of all rows is known once its nearest list is: see `isFarFromRows`. */
+export function listLimits(
+  { trained: { model, quantizer }, snapshot, matches }: Limited,
+  search: ListSearch,
+  matching: MatchTable | undefined,
+  probing: Probing,
+): ListLimits {
+  const { topK, effort } = probing;
+  const { growth } = snapshot;
+  const isChosen = isAutomatic(effort);
+  if (matches === undefined || matching === undefined) {
+    const limits = scanLimits(model, probing, growth);
+    return isChosen ? { limits, sought: { topK, recall: effort.recall } } : { limits };
+  }
+  // Few matches are worth looking for in every list.
+  if (matches.isSelective) return { limits: { ...noLimit, probes: matching.count } };
+  if (!isChosen) return { limits: { ...noLimit, probes: scanLimits(model, probing, growth).probes } };
+  const { recall } = effort;
+  const { concentration } = distributionOf(snapshot, matches);
+  const around = search.shareAround(matching, scanLimits(model, probing, growth), unlikeRows);
+  if (around < amongShare * concentration) {
+    const wide = { topK: outlyingDepth(topK, matches.share, concentration), recall, isFiltered: true };
+    const { cosine } = limitsSince(model.curves, wide, growth);
+    // The codes may lose a few neighbors if no recall is declared.
+    const pruning = recall === undefined ? outlyingPruning(cosine, quantizer.rotation.rotated) : uniform;
+    return { limits: { cosine, pruning } };
+  }
+  const depth = topK / Math.min(around, concentration);
+  const sought = { topK: depth, recall, isFiltered: depth > topK };
+  return { limits: limitsSince(model.curves, sought, growth), sought };
+}
+
+/** The limits of a query that lies outside of all rows. */
+export function farLimits({ trained, snapshot }: Limited, sought: Sought): OutlyingLimits {
+  return { cosine: limitsSince(trained.model.curves, sought, snapshot.growth).cosine, pruning: uniform };
+}
+
+const uniform = uniformPruning(epsilonByDefault);
+const noLimit = { ratio: Infinity, epsilon: epsilonByDefault };
+
+/**
+ * The depth of a query outside of the rows that its filter accepts. If lists match as a whole, its matches are a share of the rows outside of its
+ * surroundings, of which training measured all. The fewer of the rows around a match do, the less matches lie as those rows do, and the smaller is
+ * the depth, which finds more: then that is `topK / concentration`.
+ */
+function outlyingDepth(topK: number, share: number, concentration: number): number {
+  return topK / (share ** concentration * concentration ** (1 - concentration));
 }
 
 /** The wider of two limits. */

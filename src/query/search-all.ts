@@ -1,0 +1,88 @@
+/** The search among all blocks of a snapshot: of an index that is not trained, or if the exact answer is asked for. */
+
+import { TimeSlice } from "../async/event-loop.js";
+import { scoreLowerBound } from "../engine/metric.js";
+import { QueryVector } from "../engine/query-vector.js";
+import { chooseScanner } from "../engine/scan/choose-codec.js";
+import { Search } from "../engine/scan/scan-blocks.js";
+import type { Task } from "../engine/threads/run.js";
+import { type Probing, scanLimits } from "./list-limits.js";
+import { useMatchTable } from "./match-tables.js";
+import { withMatches } from "./matches.js";
+import { type BlockScan, foundIn, scanListBlocks, type SearchResult } from "./scan-list-blocks.js";
+import { isTrained, type SearchScope, type TrainedScope } from "./search-scope.js";
+import type { ListBlock } from "./snapshot/snapshot.js";
+
+/** The nearest rows of all. Blocks that cannot have a nearer one are not read. */
+export function* searchAll(
+  scope: SearchScope,
+  vector: Float32Array,
+  probing: Probing,
+  signal: AbortSignal | undefined,
+): Task<SearchResult> {
+  const { searcher, snapshot, trained, matches } = scope;
+  const { config } = searcher;
+  // Where blocks lie is recorded in the table. Making it may evict blocks, so it is made before the first lookup.
+  searcher.residency.ensureTable(snapshot);
+  const query = new QueryVector(config.metric, vector, trained?.quantizer.rotation);
+  const search = new Search(query, chooseScanner(config, query, trained), probing.topK);
+  const used = useMatchTable(scope);
+  const scan = { search, matching: used?.table, signal, slice: new TimeSlice() };
+  try {
+    const ungrouped = withMatches(snapshot.ungroupedListBlocks, matches);
+    yield* scanListBlocks(scope, scan, { blocks: ungrouped, distances: [], pruned: false });
+    if (isTrained(scope)) yield* searchEveryList(scope, query, probing, scan);
+    return foundIn(snapshot.listBlocks.all, search.finish());
+  } finally {
+    used?.release();
+    search.free();
+    query.free();
+  }
+}
+
+/** The lists that usually have the nearest rows, then the blocks that may have a nearer one, more and more at a time. */
+function* searchEveryList(
+  scope: TrainedScope,
+  query: QueryVector,
+  probing: Probing,
+  scan: BlockScan & { readonly search: Search },
+): Task<void> {
+  const { snapshot, trained, matches, searcher } = scope;
+  const { quantizer, model } = trained;
+  const { metric } = searcher.config;
+  const usual = scanLimits(model, probing, snapshot.growth).probes;
+  const nearest: Bounded[] = [];
+  const others: Bounded[] = [];
+  const probes = quantizer.probe(query, quantizer.nLists);
+  for (const [rank, list] of probes.lists.entries()) {
+    const distance = quantizer.distanceToCentroid(list, probes.distances[rank]);
+    for (const block of withMatches(snapshot.listBlocksOf(list), matches)) {
+      const lowerBound = scoreLowerBound(metric, query.dimension, distance, block.block.radius);
+      (rank < usual ? nearest : others).push({ block, distance, lowerBound });
+    }
+  }
+  yield* scanListBlocks(scope, scan, phaseOf(nearest));
+  others.sort((a, b) => a.lowerBound - b.lowerBound);
+  for (let start = 0, together = 1; start < others.length; start += together, together *= 2) {
+    const next = others.slice(start, start + together);
+    // Nor can any block after one of these hold a nearer row.
+    const some = next.filter(({ lowerBound }) => lowerBound <= scan.search.threshold);
+    yield* scanListBlocks(scope, scan, phaseOf(some));
+    if (some.length < next.length) return;
+  }
+}
+
+/** A block, and the smallest score that one of its rows can have. */
+interface Bounded {
+  readonly block: ListBlock;
+  readonly distance: number;
+  readonly lowerBound: number;
+}
+
+function phaseOf(bounded: readonly Bounded[]) {
+  return {
+    blocks: bounded.map(({ block }) => block),
+    distances: bounded.map(({ distance }) => distance),
+    pruned: false,
+  };
+}

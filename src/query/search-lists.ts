@@ -1,0 +1,258 @@
+/**
+ * The search among the lists of a trained index. One kernel call scans the blocks that are in memory, so a warm query waits for nothing; the others are
+ * read and scanned in the order in which the kernel asked for them.
+ */
+
+import { TimeSlice } from "../async/event-loop.js";
+import { cosineNeeded } from "../engine/recall-curves.js";
+import { outlyingEpsilonAt } from "../engine/pruning.js";
+import { squareInListSpace } from "../engine/metric.js";
+import type { MatchTable } from "../engine/scan/match-table.js";
+import { ListSearch, type SearchedLists } from "../engine/scan/search-lists.js";
+import type { Task } from "../engine/threads/run.js";
+import {
+  farLimits,
+  isAutomatic,
+  isFarFromRows,
+  listLimits,
+  type OutlyingLimits,
+  type Probing,
+  scanLimits,
+  wider,
+} from "./list-limits.js";
+import { tableOfAll, useMatchTable } from "./match-tables.js";
+import { distributionOf, rowsToFind, withMatches } from "./matches.js";
+import { isComplete } from "./open-list-blocks.js";
+import { noEpoch } from "./residency.js";
+import { type BlockScan, foundIn, scanListBlocks, type SearchResult } from "./scan-list-blocks.js";
+import type { TrainedScope } from "./search-scope.js";
+import type { ListBlock } from "./snapshot/snapshot.js";
+
+/** Rows of the lists that one kernel call scans although the query did not ask for all of them: it holds the event loop. */
+const rowsHeldMax = 2 ** 18;
+/** Blocks that are read at a time for an outlying query, after the first ones. */
+const outlyingTogether = 8;
+
+/** The nearest rows of the lists that the effort asks for. */
+export function* searchLists(
+  scope: TrainedScope,
+  vector: Float32Array,
+  probing: Probing,
+  signal: AbortSignal | undefined,
+): Task<SearchResult> {
+  const used = useMatchTable(scope);
+  const search = createSearch(scope, vector, probing.topK);
+  try {
+    const chosen = chooseLists(scope, search, used?.table, probing);
+    if (chosen.blocks.length > 0 || !search.isFull) {
+      const scan = { search, matching: used?.table, signal, slice: new TimeSlice() };
+      yield* scanRest(scope, scan, chosen, probing);
+    }
+    return foundIn(scope.snapshot.listBlocks.all, search.finish());
+  } finally {
+    used?.release();
+    search.free();
+  }
+}
+
+function* scanRest(scope: TrainedScope, scan: ListScan, chosen: ChosenLists, probing: Probing): Task<void> {
+  const { blocks, outlying, count } = chosen;
+  if (outlying !== undefined) yield* scanOutlying(scope, scan, chosen, outlying, probing.topK);
+  else if (blocks.length > 0) yield* scanListBlocks(scope, scan, { ...chosen, pruned: true });
+  if (!scan.search.isFull) yield* scanFurther(scope, scan, count, probing);
+}
+
+/** Holds kernel memory: its caller frees it. */
+export function createSearch(
+  { searcher, snapshot, trained }: TrainedScope,
+  vector: Float32Array,
+  topK: number,
+): ListSearch {
+  return new ListSearch(searcher.config, trained, vector, { topK, rowsMax: snapshot.listBlocks.rowsMax });
+}
+
+/** The lists of a query, and which of their blocks are left to be scanned. */
+export interface ChosenLists {
+  /** How many lists: those that `ListSearch.nearestLists` returns. */
+  readonly count: number;
+  /** Those of no list, then the others, nearest first. */
+  readonly blocks: readonly ListBlock[];
+  /** Per block, from the query to the centroid of its list; undefined: it is in none. */
+  readonly distances: readonly (number | undefined)[];
+  /** If the query lies outside of the rows that it may find: then blocks that can have no nearer row than those found need not be scanned. */
+  readonly outlying?: OutlyingLimits;
+}
+
+interface ListScan extends BlockScan {
+  readonly search: ListSearch;
+}
+
+/** Chooses the lists of a query, and unless `scans` is false, scans those of their blocks that are in memory. */
+export function chooseLists(
+  scope: TrainedScope,
+  search: ListSearch,
+  matching: MatchTable | undefined,
+  probing: Probing,
+  scans = true,
+): ChosenLists {
+  const { searcher, snapshot, matches } = scope;
+  const { table, epoch, release } = searcher.residency.use(snapshot);
+  try {
+    const newer = snapshot
+      .newestReaders(snapshot.listBlocks.newerSegmentsMax)
+      .map((reader) => reader.openedTable());
+    const isLarge = matches?.isSelective === true && matches.count > 0 && rowsOf(matching) > rowsHeldMax;
+    const isScanned = scans && !isLarge && isComplete(newer);
+    if (isScanned) search.shadowBy(newer);
+    table.epoch = isScanned ? epoch : noEpoch;
+    const among = { table, matching, now: searcher.residency.tick() };
+    return scanOpened(scope, search, among, probing);
+  } finally {
+    release();
+  }
+}
+
+function rowsOf(matching: MatchTable | undefined): number {
+  return matching === undefined ? 0 : matching.count * matching.rowsPerList;
+}
+
+function scanOpened(
+  scope: TrainedScope,
+  search: ListSearch,
+  among: SearchedLists,
+  probing: Probing,
+): ChosenLists {
+  const { searcher, snapshot, trained } = scope;
+  const { table, matching } = among;
+  const { limits, sought } = listLimits(scope, search, matching, probing);
+  if ("pruning" in limits)
+    return chosenOf(scope, search, among, scanAround(scope, search, among, limits), limits);
+  const isFar = () =>
+    matching === undefined &&
+    isFarFromRows(trained.quantizer, trained.model.spreads, search.nearestLists(1)[0]);
+  const spilled =
+    sought && table.epoch !== noEpoch
+      ? searcher.spilled.probes(snapshot, trained.model, table, sought)
+      : undefined;
+  if (spilled !== undefined) {
+    // The rows that are in one list need as many lists as ever.
+    const reach = searcher.residency.spilled.areAll ? spilled : wider(spilled, limits);
+    search.query.reserve(spilled.rowsMax);
+    const count = search.within(among, reach, spilled);
+    if (table.isMissing) searcher.spilled.noteMissing(snapshot, table.missing());
+    else if (count > 0 && search.isFull && !isFar()) return { count, blocks: [], distances: [] };
+  }
+  const count = search.within(among, limits);
+  if (sought === undefined || !isFar()) return chosenOf(scope, search, among, count);
+  const far = farLimits(scope, sought);
+  return chosenOf(scope, search, among, scanAround(scope, search, among, far), far);
+}
+
+/** Scans the blocks in memory for a query that lies outside of the rows that it may find. Returns the number of lists. */
+function scanAround(
+  { snapshot }: TrainedScope,
+  search: ListSearch,
+  among: SearchedLists,
+  { cosine, pruning }: OutlyingLimits,
+): number {
+  if (among.matching !== undefined) return search.outlying(among, among.matching, cosine, pruning);
+  const all = tableOfAll(snapshot);
+  try {
+    return search.outlying(among, all, cosine, pruning);
+  } finally {
+    all.free();
+  }
+}
+
+/** `count`: of the lists that the search found. */
+function chosenOf(
+  { snapshot, trained: { quantizer } }: TrainedScope,
+  search: ListSearch,
+  { table }: SearchedLists,
+  count: number,
+  outlying?: OutlyingLimits,
+): ChosenLists {
+  const found = outlying === undefined ? { count } : { count, outlying };
+  if (!table.isMissing) return { ...found, blocks: [], distances: [] };
+  const { all, firsts } = snapshot.listBlocks;
+  const distances = new Map(
+    search
+      .nearestLists(count)
+      .map(({ list, square }) => [list, quantizer.distanceToCentroid(list, Math.sqrt(square))]),
+  );
+  const blocks = table.missing().map((number) => all[number]);
+  const isGrouped = ({ number }: ListBlock) => number < firsts[firsts.length - 2];
+  return {
+    ...found,
+    blocks,
+    distances: blocks.map((each) => (isGrouped(each) ? distances.get(each.block.list) : undefined)),
+  };
+}
+
+/** Scans blocks that hold enough rows, then those of the others that may have a nearer one, more and more at a time. */
+function* scanOutlying(
+  scope: TrainedScope,
+  scan: ListScan,
+  { blocks, distances }: ChosenLists,
+  { cosine, pruning }: OutlyingLimits,
+  topK: number,
+): Task<void> {
+  const { matches, searcher, trained } = scope;
+  const { quantizer, model } = trained;
+  let together = 0;
+  for (let rows = 0; together < blocks.length && rows < topK; together++)
+    rows += rowsToFind(blocks[together], matches);
+  for (let next = 0; next < blocks.length; together = Math.max(outlyingTogether, 2 * together)) {
+    const reach = squareInListSpace(searcher.config.metric, scan.search.threshold);
+    const chosen: number[] = [];
+    let leastNeeded = cosine;
+    for (; next < blocks.length && chosen.length < together; next++) {
+      const distance = distances[next];
+      const needed =
+        distance === undefined
+          ? -1
+          : cosineNeeded(distance ** 2, model.spreads[blocks[next].block.list], reach);
+      if (needed > cosine) continue;
+      leastNeeded = Math.min(leastNeeded, needed);
+      chosen.push(next);
+    }
+    scan.search.query.epsilon = outlyingEpsilonAt(leastNeeded, pruning);
+    yield* scanListBlocks(scope, scan, {
+      blocks: chosen.map((i) => blocks[i]),
+      distances: chosen.map((i) => distances[i]),
+      pruned: true,
+      quantizer,
+    });
+  }
+}
+
+/**
+ * Scans further lists of a query that found fewer rows than it asked for: those beyond the limit of the number that it asked for, or if the index chose
+ * that number, one block, then two, four and so on until there are enough.
+ */
+function* scanFurther(scope: TrainedScope, scan: ListScan, count: number, probing: Probing): Task<void> {
+  const { snapshot, trained, matches } = scope;
+  const { quantizer, model } = trained;
+  const { search } = scan;
+  const isChosen = isAutomatic(probing.effort);
+  const among = matches && distributionOf(snapshot, matches).matching;
+  const others = among?.count ?? quantizer.nLists;
+  const wanted = isChosen ? others : Math.min(others, scanLimits(model, probing, snapshot.growth).probes);
+  if (count >= wanted) return;
+  const scanned = new Set(search.nearestLists(count).map(({ list }) => list));
+  const probes = quantizer.probe(search.query, wanted, among ? { among } : {});
+  const blocks: ListBlock[] = [];
+  const distances: number[] = [];
+  for (const [rank, list] of probes.lists.entries()) {
+    if (scanned.has(list)) continue;
+    for (const listBlock of withMatches(snapshot.listBlocksOf(list), matches)) {
+      blocks.push(listBlock);
+      distances.push(quantizer.distanceToCentroid(list, probes.distances[rank]));
+    }
+  }
+  for (let start = 0, end = isChosen ? 1 : blocks.length; start < blocks.length; start = end, end *= 2) {
+    if (search.isFull) return;
+    const some = { blocks: blocks.slice(start, end), distances: distances.slice(start, end), pruned: true };
+    yield* scanListBlocks(scope, scan, some);
+  }
+}
