@@ -57,6 +57,17 @@ const names = "EncryptedVectorStore, generateKey";
 const programs = {
   "use.mjs": `import { ${names} } from "sealdex";\n${use}console.log("import works");\n`,
   "use.cjs": `const { ${names} } = require("sealdex");\n(async () => {${use}console.log("require works");\n})();\n`,
+  "hints.mjs": `
+import { EncryptedVectorStore, generateKey } from "sealdex";
+for (const [model, hint] of [["defualt", 'did you mean "default"?'], ["text-embedding-3-small", "OpenAIEmbeddings"]]) {
+  const store = new EncryptedVectorStore(model, {
+    indexName: "notes", indexKey: generateKey(), indexLocation: { location: "memory" }, models: { offline: true },
+  });
+  const message = await store.addTexts(["a"]).then(() => "none", (error) => error.message);
+  if (!message.includes(hint)) throw new Error(model + ": expected " + hint + ", got " + message);
+  await store.close();
+}
+`,
   "core.cjs": `require("sealdex/core"); require("sealdex/client"); require("sealdex/storage/conformance");\n`,
   "core.mjs": `import "sealdex/core"; import "sealdex/client"; import "sealdex/storage/conformance";\n`,
 };

@@ -106,23 +106,28 @@ export const methodOptions = {
     signal,
   }),
   update: optionNames<ChangeOptions>("update", { namespace, signal }),
-  query: optionNames<SingleQuery | TextQuery | RankedQuery | BatchQuery | WordQuery>("query", {
-    topK: true,
-    filter: true,
-    filters: true,
-    include: true,
-    queryText: true,
-    fusion: true,
-    queryVector: true,
-    queryVectors: true,
-    queryContents: true,
-    rerank: true,
-    recall: true,
-    nProbes: count,
-    greedy: boolean,
-    namespace,
-    signal,
-  }),
+  query: optionNames<SingleQuery | TextQuery | RankedQuery | BatchQuery | WordQuery>(
+    "query",
+    {
+      topK: true,
+      filter: true,
+      filters: true,
+      include: true,
+      queryText: true,
+      fusion: true,
+      queryVector: true,
+      queryVectors: true,
+      queryContents: true,
+      rerank: true,
+      recall: true,
+      nProbes: count,
+      greedy: boolean,
+      namespace,
+      signal,
+    },
+    undefined,
+    { k: '"topK"', limit: '"topK"', nResults: '"topK"', where: '"filter"' },
+  ),
   get: optionNames<GetOptions>("get", { include: itemFieldList, namespace, signal }),
   delete: optionNames<ChangeOptions>("delete", { namespace, signal }),
   listIds: optionNames<ListIdsOptions>("listIds", {
@@ -186,14 +191,18 @@ export const itemChangeOptions = optionNames<ItemChange>("change", {
   replace: true,
 });
 
-export const itemFields = optionNames<Item>("item", {
-  id: true,
-  vector: true,
-  contents: true,
-  keep: true,
-  metadata: true,
-  expiresAt: true,
-});
+export const itemFields = optionNames<Item>(
+  "item",
+  { id: true, vector: true, contents: true, keep: true, metadata: true, expiresAt: true },
+  undefined,
+  {
+    embedding: '"vector"',
+    values: '"vector"',
+    document: '"contents"',
+    pageContent: '"contents"',
+    text: '"contents"',
+  },
+);
 
 export const embeddedClientNames = {
   indexLocation: true,

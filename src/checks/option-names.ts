@@ -23,6 +23,8 @@ export interface OptionNames {
    * names.
    */
   readonly innerNames: readonly string[];
+  /** Names of other libraries, and the words of a message for ours. */
+  readonly elsewhere: Readonly<Record<string, string>>;
   /** Every option, set to undefined. */
   readonly absent: Readonly<Record<string, undefined>>;
   readonly checks: readonly (readonly [name: string, check: OptionCheck])[];
@@ -31,11 +33,13 @@ export interface OptionNames {
 /**
  * Exactly the options of `T`, each with its check, or `true` if it is checked where it is used.
  * `inner`: those of a nested object.
+ * `elsewhere`: names of other libraries, each with the words of a message for ours.
  */
 export function optionNames<T>(
   where: string,
   table: Readonly<Record<NameOf<T>, true | OptionCheck>>,
   inner?: OptionNames,
+  elsewhere: Readonly<Record<string, string>> = {},
 ): OptionNames {
   const innerNames = inner === undefined ? [] : [...inner.names].map((name) => `${inner.where}.${name}`);
   const names = Object.keys(table);
@@ -43,7 +47,7 @@ export function optionNames<T>(
   const checks = Object.entries<true | OptionCheck>(table).flatMap(([name, check]) =>
     check === true ? [] : [[name, check] as const],
   );
-  return { where, names: new Set(names), innerNames, absent, checks };
+  return { where, names: new Set(names), innerNames, elsewhere, absent, checks };
 }
 
 /**
@@ -101,26 +105,43 @@ export function checkObject(options: unknown, at: string): asserts options is ob
 }
 
 /** Throws `invalid_request` for an unknown name. */
-export function checkName(name: string, { names, innerNames }: OptionNames, at: string): void {
-  if (!names.has(name)) throw invalid(`${at}: ${unknownName(name, [...names], innerNames)}`);
+export function checkName(name: string, known: OptionNames, at: string): void {
+  if (!known.names.has(name)) throw invalid(`${at}: ${unknownName(name, [...known.names], known)}`);
 }
 
-/** Message for an unknown option name, with the closest known one. */
+/** Message for an unknown option name, with a similar one if there is any. */
 export function unknownName(
   name: string,
   known: readonly string[],
-  innerNames: readonly string[] = [],
+  { innerNames = [], elsewhere = {} }: Partial<Pick<OptionNames, "innerNames" | "elsewhere">> = {},
 ): string {
   // Other words may be a misplaced key or URL.
   const shown = /^[\w$]{1,40}$/.test(name) ? `"${name}"` : "another name";
-  return `unknown property ${shown}; did you mean "${nearest(name, [...known, ...innerNames])}"? Expected ${known.join(", ")}`;
+  const similar = similarName(name, [...known, ...innerNames, ...Object.keys(elsewhere)]);
+  const meant =
+    similar !== undefined && Object.hasOwn(elsewhere, similar) ? elsewhere[similar] : `"${similar}"`;
+  const question = similar === undefined ? "." : `; did you mean ${meant}?`;
+  return `unknown property ${shown}${question} Expected ${known.join(", ")}`;
 }
 
-/** The known name with the fewest edits, ignoring case and underscores; ties by order. */
-function nearest(name: string, known: readonly string[]): string {
+/** More edits make another word. */
+const editsMax = 2;
+
+/**
+ * The candidate with the fewest edits, at most two and fewer than it has letters, ignoring case and
+ * underscores; ties by order.
+ */
+export function similarName(name: string, candidates: readonly string[]): string | undefined {
   const wanted = fold(name.slice(0, 40));
-  const distances = known.map((candidate) => editDistance(wanted, fold(lastPart(candidate))));
-  return known[distances.indexOf(Math.min(...distances))];
+  let best: string | undefined;
+  let edits = editsMax + 1;
+  for (const candidate of candidates) {
+    const word = fold(lastPart(candidate));
+    const distance = editDistance(wanted, word);
+    const isOther = distance > 0 && distance >= Math.max(wanted.length, word.length) - 1;
+    if (distance < edits && !isOther) [best, edits] = [candidate, distance];
+  }
+  return best;
 }
 
 function lastPart(name: string): string {

@@ -3,6 +3,7 @@
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
+import { similarName } from "../checks/option-names.js";
 import { SealdexError } from "../errors.js";
 import type { Embedder, EmbeddedVector } from "./embedder.js";
 import { isImageUrl } from "./image.js";
@@ -160,7 +161,7 @@ export class TransformersModel implements Embedder {
       case "package":
         return new SealdexError(
           "not_supported",
-          `${model}: requires the package @huggingface/transformers (or @xenova/transformers): ` +
+          `${model}: ${hintFor(this.#name)}requires the package @huggingface/transformers (or @xenova/transformers): ` +
             `npm install @huggingface/transformers (${cause.message})`,
           { cause },
         );
@@ -183,6 +184,14 @@ export class TransformersModel implements Embedder {
     const local = localFolder === "" ? [] : ["the local folder"];
     return [...local, "the cache folder", ...(offline ? [] : ["the Hugging Face hub"])].join(", ");
   }
+}
+
+/** The beginning of a message for a name that nothing of this package has: perhaps another model was meant. */
+function hintFor(name: string): string {
+  if (name.startsWith("text-embedding-"))
+    return "no built-in model; for OpenAI, pass new OpenAIEmbeddings(). Otherwise it ";
+  const similar = similarName(name, ["default"]);
+  return similar === undefined ? "" : `no built-in model; did you mean "${similar}"? Otherwise it `;
 }
 
 /** The local folder of the model if it exists, otherwise the hub's repository. */

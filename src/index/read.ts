@@ -77,6 +77,7 @@ export async function describe(index: OpenIndex): Promise<IndexDescription> {
     storedBytes: objectRefs(manifest).reduce((sum, { length }) => sum + length, 0),
     reclaimableBytes: index.dropped.bytes,
     ...(identity?.name !== undefined && { embeddingModel: identity.name }),
+    ...(index.words !== undefined && { textIndex: true }),
     memory: index.searcher.memory(),
     ...(trainingFailure !== undefined && { trainingFailure }),
   };

@@ -42,6 +42,7 @@ import { type DiverseSearchOptions, mmrOptions, searchDiverse } from "./maximal-
 import { checkRetrieverArguments, type RetrieverArguments } from "./retriever-options.js";
 import { SealdexRetriever } from "./retriever.js";
 import {
+  checkK,
   type NearestMatches,
   type NearestSearch,
   type SearchOptions,
@@ -342,6 +343,7 @@ export class EncryptedVectorStore extends SimilaritySearches {
     { vector, k, recall, filter: wanted, namespace: within }: NearestSearch,
     include: readonly MatchField[],
   ): Promise<NearestMatches> {
+    checkK(k);
     const { filter, namespace } = this.#limits.of({ filter: wanted, namespace: within });
     const search = {
       ...this.#probingOf({ recall }),

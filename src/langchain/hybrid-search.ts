@@ -14,7 +14,7 @@ import { checkRecall, type ProbingOptions } from "../api/effort.js";
 import type { Fusion, NamespaceOption, VectorIndex } from "../api/vector-index.js";
 import { toDocument } from "./documents.js";
 import { fieldNames } from "./retriever-options.js";
-import type { SearchOptions } from "./similarity-searches.js";
+import { checkK, type SearchOptions } from "./similarity-searches.js";
 
 const kDefault = 4;
 
@@ -32,6 +32,7 @@ export async function searchByWords(
   index: VectorIndex,
   { query, vector, k = kDefault, ...options }: WordSearch,
 ): Promise<[Document, number][]> {
+  checkK(k);
   const matches = await index.query({
     queryText: query,
     queryVector: vector,

@@ -7,7 +7,7 @@ import type {
   VectorStoreRetrieverInput,
   VectorStoreRetrieverMMRSearchKwargs,
 } from "@langchain/core/vectorstores";
-import { invalid } from "../checks/input.js";
+import { invalid, typeName } from "../checks/input.js";
 import { type Filter, takeFilter } from "../api/filter/compile.js";
 import { optionNames, takeOptions } from "../checks/option-names.js";
 import type { SearchOptions } from "./similarity-searches.js";
@@ -24,19 +24,24 @@ export type RetrieverArguments<V extends VectorStoreInterface> = [
   verbose?: boolean,
 ];
 
-export const fieldNames = optionNames<VectorStoreRetrieverInput<VectorStore> & SearchOptions>("asRetriever", {
-  vectorStore: true,
-  k: true,
-  filter: true,
-  searchType: true,
-  searchKwargs: true,
-  recall: true,
-  namespace: true,
-  callbacks: true,
-  tags: true,
-  metadata: true,
-  verbose: true,
-});
+export const fieldNames = optionNames<VectorStoreRetrieverInput<VectorStore> & SearchOptions>(
+  "asRetriever",
+  {
+    vectorStore: true,
+    k: true,
+    filter: true,
+    searchType: true,
+    searchKwargs: true,
+    recall: true,
+    namespace: true,
+    callbacks: true,
+    tags: true,
+    metadata: true,
+    verbose: true,
+  },
+  undefined,
+  { scoreThreshold: "ScoreThresholdRetriever of @langchain/classic" },
+);
 
 const searchNames = optionNames<VectorStoreRetrieverMMRSearchKwargs>("searchKwargs", {
   fetchK: true,
@@ -57,6 +62,11 @@ export function checkRetrieverArguments<V extends VectorStoreInterface>(
     return ownMembers({ k: first, filter, ...defined({ callbacks, tags, metadata, verbose }) });
   const fields = defined(takeOptions(first, fieldNames));
   const { searchKwargs, searchType } = fields as { searchKwargs?: object; searchType?: unknown };
+  if (searchType !== undefined && searchType !== "similarity" && searchType !== "mmr") {
+    throw invalid(
+      `searchType: expected "similarity", "mmr", "hybrid" or "keyword", got ${shown(searchType)}`,
+    );
+  }
   if (searchKwargs !== undefined) {
     takeOptions(searchKwargs, searchNames);
     if (searchType !== "mmr") throw invalid('searchKwargs: expected searchType "mmr" with them');
@@ -74,6 +84,13 @@ export function checkRetrieverArguments<V extends VectorStoreInterface>(
 /** LangChain's type covers filters of all stores; this store accepts those of an index. */
 function own<F>(filter: F | undefined): F | undefined {
   return filter && (takeFilter(filter as Filter) as F);
+}
+
+function shown(searchType: unknown): string {
+  if (typeof searchType !== "string") return typeName(searchType);
+  const advice =
+    searchType === "similarity_score_threshold" ? ": use ScoreThresholdRetriever of @langchain/classic" : "";
+  return JSON.stringify(searchType.slice(0, 40)) + advice;
 }
 
 function defined<T extends object>(fields: T): Partial<T> {

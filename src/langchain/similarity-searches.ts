@@ -7,6 +7,7 @@ import { VectorStore } from "@langchain/core/vectorstores";
 import type { ProbingOptions } from "../api/effort.js";
 import { type Filter, takeFilter } from "../api/filter/compile.js";
 import type { Match, MatchField, NamespaceOption } from "../api/vector-index.js";
+import { invalid, typeName } from "../checks/input.js";
 import { optionNames, takeOptions } from "../checks/option-names.js";
 import { type Image, isImage, takeImage } from "../embedding/image.js";
 import type { Metric } from "../engine/config.js";
@@ -30,6 +31,12 @@ export interface NearestMatches {
 }
 
 export const searchOptions = optionNames<SearchOptions>("search", { recall: true, namespace: true });
+
+/** Throws `invalid_request` unless `k` is a number of documents. */
+export function checkK(k: unknown): asserts k is number {
+  if (typeof k === "number" && (Number.isInteger(k) || k === Infinity) && k >= 0) return;
+  throw invalid(`k: expected a number of documents, got ${typeof k === "number" ? k : typeName(k)}`);
+}
 
 /** Copies the filter and the options of a search. */
 function takeSearch(filter: Filter | undefined, options: SearchOptions = {}) {

@@ -129,13 +129,25 @@ export class StoreIndex {
   }
 
   async #load(): Promise<OpenedIndex> {
-    const { indexName, indexKey, metric: expected } = this.#options;
+    const { indexName, indexKey, indexType, indexConfigParams, metric, textIndex } = this.#options;
     const index = await this.#client.loadIndex({ indexName, indexKey });
-    const { metric } = await index.describe();
-    if (expected !== undefined && expected !== metric) {
-      throw invalid(`metric: expected ${expected}, but index "${indexName}" was created with ${metric}`);
+    const found = await index.describe();
+    const wanted = {
+      metric: [metric, found.metric],
+      indexType: [indexType, found.type],
+      precision: [indexConfigParams?.precision, found.precision],
+      // A service does not say whether an index has one.
+      ...(this.#client.kind === "embedded" && {
+        textIndex: [textIndex && true, found.textIndex ?? false],
+      }),
+    };
+    for (const [name, [expected, received]] of Object.entries(wanted)) {
+      if (expected === undefined || expected === received) continue;
+      throw invalid(
+        `${name}: expected ${expected}, but index "${indexName}" was created with ${received ?? "none"}; leave ${name} out to use the index as it is`,
+      );
     }
-    return { index, metric };
+    return { index, metric: found.metric };
   }
 
   async #checkModel(index: VectorIndex): Promise<void> {

@@ -1,42 +1,38 @@
 /** Options of an `EncryptedVectorStore`. */
 
 import { isBytes } from "../checks/value-kinds.js";
-import type { ModelOptions } from "../embedding/model-options.js";
-import type { Metric } from "../engine/config.js";
+import { type ModelOptions, modelOptions } from "../embedding/model-options.js";
+import { dimensionMax, type IndexType, type Metric, pqBitsMax, type Precision } from "../engine/config.js";
 import type { Filter } from "../api/filter/compile.js";
-import { invalid, losslessJson, typeName } from "../checks/input.js";
+import { checkInteger, invalid, losslessJson, typeName } from "../checks/input.js";
 import { embeddedClientNames, httpClientNames } from "../api/method-options.js";
 import { hasOption, type OptionNames, optionNames, takeOptions } from "../checks/option-names.js";
 import type {
   Client,
   DeclaredRecall,
   EmbeddedClientOptions,
-  FlatIndexConfig,
   HttpClientOptions,
   IndexKey,
-  PlainIndexConfig,
-  PqIndexConfig,
   TextIndexOptions,
 } from "../api/vector-index.js";
 import type { EmbeddingsInput } from "./choose-embeddings.js";
 
-/**
- * For a new index. Default `ivfflat`; the others have neither `precision` nor `spilling`, which is
- * checked when the store is created.
- */
-type IndexKind =
-  | {
-      readonly indexType?: FlatIndexConfig["type"] | PlainIndexConfig["type"];
-      readonly indexConfigParams?: Pick<
-        FlatIndexConfig,
-        "nLists" | "precision" | "spilling" | "pqDim" | "pqBits"
-      >;
-    }
-  | {
-      readonly indexType: PqIndexConfig["type"];
-      readonly indexConfigParams?: Pick<PqIndexConfig, "nLists" | "pqDim" | "pqBits"> &
-        Pick<FlatIndexConfig, "precision" | "spilling">;
-    };
+/** For a new index. An existing one that differs is refused. */
+interface IndexKind {
+  /** Default `ivfflat`. */
+  readonly indexType?: IndexType;
+  readonly indexConfigParams?: {
+    readonly nLists?: number | undefined;
+    /** `ivfflat` only. */
+    readonly precision?: Precision | undefined;
+    /** `ivfflat` only. */
+    readonly spilling?: boolean | undefined;
+    /** Checked, and unused unless `indexType` is `ivfpq`. */
+    readonly pqDim?: number | undefined;
+    /** Checked, and unused unless `indexType` is `ivfpq`. */
+    readonly pqBits?: number | undefined;
+  };
+}
 
 interface StoreFields {
   /** 1 to 128 bytes of UTF-8. Not secret. */
@@ -67,7 +63,10 @@ interface StoreFields {
   readonly greedy?: boolean;
   /** Options for models that are loaded by name. */
   readonly models?: ModelOptions;
-  /** For a new index: enables keyword search. `true` for English texts. Default: disabled. */
+  /**
+   * For a new index: enables keyword search. `true` for English texts. Default: disabled. An
+   * existing index with one while the option is false, or without one while it is true, is refused.
+   */
   readonly textIndex?: TextIndexOptions | boolean;
 }
 
@@ -111,13 +110,32 @@ const own = {
   models: true,
   textIndex: true,
 } as const;
-const withClient = optionNames<StoreOptions & { client: Client }>("store", { ...own, client: true });
-const withUrl = optionNames<StoreOptions & HttpClientOptions>("store", { ...own, ...httpClientNames });
-const withLocation = optionNames<StoreOptions & StoreAtLocation>("store", {
-  ...own,
-  ...embeddedClientNames,
-  apiKey: true,
-});
+/** Other stores' names, and ours. */
+const elsewhere = {
+  collectionName: '"indexName"',
+  tableName: '"indexName"',
+  embedding: '"embeddings"',
+  distance: '"metric"',
+  scoreThreshold: "ScoreThresholdRetriever of @langchain/classic",
+};
+const withClient = optionNames<StoreOptions & { client: Client }>(
+  "store",
+  { ...own, client: true },
+  modelOptions,
+  elsewhere,
+);
+const withUrl = optionNames<StoreOptions & HttpClientOptions>(
+  "store",
+  { ...own, ...httpClientNames },
+  modelOptions,
+  elsewhere,
+);
+const withLocation = optionNames<StoreOptions & StoreAtLocation>(
+  "store",
+  { ...own, ...embeddedClientNames, apiKey: true },
+  modelOptions,
+  elsewhere,
+);
 
 const paramNames = optionNames<StoreOptions["indexConfigParams"] & object>("indexConfigParams", {
   nLists: true,
@@ -133,18 +151,25 @@ const paramNames = optionNames<StoreOptions["indexConfigParams"] & object>("inde
  */
 export function takeStoreOptions(options: EncryptedVectorStoreArgs): EncryptedVectorStoreArgs {
   const args = takeOptions(options, namesFor(options));
+  if ((args.indexKey ?? "") === "") {
+    const received = args.indexKey === "" ? "an empty text" : typeName(args.indexKey);
+    throw invalid(
+      `indexKey: expected the key of the index, got ${received}: is the environment variable set?`,
+    );
+  }
   const { indexType = "ivfflat", indexConfigParams, indexKey, textIndex } = args;
   const params = indexConfigParams && takeOptions(indexConfigParams, paramNames);
   for (const name of ["precision", "spilling"] as const) {
     if (indexType === "ivfflat" || params?.[name] === undefined) continue;
     throw invalid(`indexConfigParams: expected ${name} only if indexType is ivfflat`);
   }
-  if (indexType !== "ivfpq" && (params?.pqDim ?? params?.pqBits) !== undefined) {
-    throw invalid("indexConfigParams: expected pqDim and pqBits only if indexType is ivfpq");
-  }
+  // The specification passes all parameters for every type.
+  if (params?.pqDim !== undefined) checkInteger(params.pqDim, 1, dimensionMax, "indexConfigParams: pqDim");
+  if (params?.pqBits !== undefined) checkInteger(params.pqBits, 1, pqBitsMax, "indexConfigParams: pqBits");
+  const { pqDim: _pqDim, pqBits: _pqBits, ...plain } = params ?? {};
   return {
     ...args,
-    indexConfigParams: params,
+    indexConfigParams: params && (indexType === "ivfpq" ? params : plain),
     indexKey: isBytes(indexKey) ? new Uint8Array(indexKey) : indexKey,
     textIndex: textIndex && (JSON.parse(losslessJson(textIndex, "textIndex")) as TextIndexOptions),
   } as EncryptedVectorStoreArgs;

@@ -85,6 +85,12 @@ export function openLocation(
     case "gcs":
       return retriedService(openGcs(location), "gcs storage", timeoutMs);
     default:
+      if (typeof location === "string") {
+        throw new SealdexError(
+          "invalid_request",
+          'storage location: expected an object, such as { location: "local", path: "./data" }, got a string',
+        );
+      }
       // The value is not shown: it could be a misplaced connection string.
       throw new SealdexError(
         "invalid_request",

@@ -43,12 +43,106 @@ test.each([
   }
 });
 
-test("pqDim and pqBits are refused if the type is not ivfpq", () => {
-  for (const indexConfigParams of [{ pqDim: 8 }, { pqBits: 8 }]) {
-    const given = { ...args(), indexType: "ivf" as const, indexConfigParams };
-    expect(() => new EncryptedVectorStore(embeddings, given as never)).toThrow(/only if indexType is ivfpq/);
+test("pqDim and pqBits are checked for every type, and unused unless it is ivfpq", async () => {
+  for (const indexType of ["ivfflat", "ivf", "ivfpq"] as const) {
+    const indexConfigParams = { nLists: 4, pqDim: 8, pqBits: 4 };
+    const place = args();
+    const store = new EncryptedVectorStore(embeddings, { ...place, indexType, indexConfigParams });
+    await store.addTexts(["a"]);
+    const { indexName, indexKey } = place;
+    const { pqDim } = await (await client.loadIndex({ indexName, indexKey })).describe();
+    expect(pqDim).toBe(indexType === "ivfpq" ? 8 : undefined);
+    for (const wrong of [{ pqDim: 0 }, { pqDim: "8" }, { pqBits: 17 }]) {
+      const given = { ...args(), indexType, indexConfigParams: wrong } as never;
+      expect(() => new EncryptedVectorStore(embeddings, given)).toThrow(/^indexConfigParams: pq(Dim|Bits)/);
+    }
   }
 });
+
+test.each([
+  ["indexType", { indexType: "ivf" }, /^indexType: expected ivf, but index ".*" was created with ivfflat/],
+  ["precision", { indexConfigParams: { precision: "int8" } }, /^precision: expected int8, .* with float32/],
+  ["metric", { metric: "euclidean" }, /^metric: expected euclidean, .* with cosine/],
+  ["textIndex", { textIndex: true }, /^textIndex: expected true, .* with false/],
+])("a store refuses an index with another %s than it defines", async (_, more, message) => {
+  const place = args();
+  await new EncryptedVectorStore(embeddings, place).addTexts(["a"]);
+  const other = new EncryptedVectorStore(embeddings, { ...place, ...more } as never);
+  await expect(other.similaritySearch("a")).rejects.toMatchObject({ code: "invalid_request" });
+  await expect(other.addTexts(["b"])).rejects.toThrow(message);
+  const open = EncryptedVectorStore.fromExistingIndex(embeddings, { ...place, ...more } as never);
+  await expect(open).rejects.toThrow(message);
+});
+
+test("a store with the definition of its index opens it, and so does one with none", async () => {
+  const place = args();
+  const definition = { indexType: "ivfflat", metric: "cosine", textIndex: true } as const;
+  const own = { ...place, ...definition, indexConfigParams: { precision: "float32" } } as const;
+  await new EncryptedVectorStore(embeddings, own).addTexts(["a"]);
+  for (const given of [own, place]) {
+    expect(await new EncryptedVectorStore(embeddings, given).similaritySearch("a")).toHaveLength(1);
+  }
+  const without = new EncryptedVectorStore(embeddings, { ...place, textIndex: false });
+  await expect(without.addTexts(["b"])).rejects.toThrow("textIndex: expected false");
+});
+
+test.each([
+  ["collectionName", '"indexName"'],
+  ["colectionName", '"indexName"'],
+  ["tableName", '"indexName"'],
+  ["scoreThreshold", "ScoreThresholdRetriever of @langchain/classic"],
+  ["localFolder", '"models.localFolder"'],
+  ["indexname", '"indexName"'],
+])("the name %s of another place is named in the message with ours", (name, ours) => {
+  const given = { ...args(), [name]: "a" } as never;
+  expect(() => new EncryptedVectorStore(embeddings, given)).toThrow(
+    `unknown property "${name}"; did you mean ${ours}?`,
+  );
+});
+
+test("a name that is like no other has no suggestion", () => {
+  const given = { ...args(), vectorSize: 3 } as never;
+  expect(() => new EncryptedVectorStore(embeddings, given)).toThrow(
+    'store: unknown property "vectorSize". Expected indexName, ',
+  );
+  const fields = { ...args(), embedding: embeddings } as never;
+  expect(() => new EncryptedVectorStore(embeddings, fields)).toThrow(
+    'unknown property "embedding"; did you mean "embeddings"?',
+  );
+});
+
+test.each([undefined, null, ""])("a store without a key (%s) is refused when it is made", (indexKey) => {
+  expect(() => new EncryptedVectorStore(embeddings, { ...args(), indexKey } as never)).toThrow(
+    /^indexKey: expected the key of the index, got .*environment variable/,
+  );
+});
+
+test("a location that is a text is refused with one that is not", () => {
+  const { client: _, ...own } = args();
+  expect(() => new EncryptedVectorStore(embeddings, { ...own, indexLocation: "./data" } as never)).toThrow(
+    'expected an object, such as { location: "local", path: "./data" }, got a string',
+  );
+});
+
+test("k is called k in messages", async () => {
+  const store = new EncryptedVectorStore(embeddings, { ...args(), textIndex: true });
+  await store.addTexts(["a"]);
+  for (const k of ["4", -1, 1.5, Number.NaN] as never[]) {
+    const message = /^k: expected a number of documents, got /;
+    await expect(store.similaritySearch("a", k)).rejects.toThrow(message);
+    await expect(store.keywordSearch("a", k)).rejects.toThrow(message);
+  }
+});
+
+test.each(["Hybrid", "semantic", "similarity_score_threshold", 7])(
+  "asRetriever refuses the searchType %s",
+  (searchType) => {
+    const store = new EncryptedVectorStore(embeddings, args());
+    expect(() => store.asRetriever({ searchType } as never)).toThrow(
+      /^searchType: expected "similarity", "mmr", "hybrid" or "keyword", got /,
+    );
+  },
+);
 
 test("a store takes an API key with storage locations, as the specification has it", async () => {
   const { client: _, ...own } = args();
