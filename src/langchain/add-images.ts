@@ -10,7 +10,7 @@ import { keptText, readImage } from "../embedding/read-image.js";
 import { optionNames, takeOptions } from "../checks/option-names.js";
 import { shiftPosition } from "../errors.js";
 import type { Filter } from "../api/filter/compile.js";
-import { type JsonText, takeJson } from "../checks/json-text.js";
+import { convertJson, type JsonText } from "../checks/json-text.js";
 import type { Item, VectorIndex } from "../api/vector-index.js";
 import type { AddOptions } from "./add-documents.js";
 import type { StoreLimits } from "./store-limits.js";
@@ -67,7 +67,7 @@ export function takeImages(
   }
   const all = images.map((_, i) => {
     const metadata: unknown = Array.isArray(metadatas) ? metadatas[i] : metadatas;
-    const taken = takeJson(metadata, `images[${i}].metadata`);
+    const taken = convertJson(metadata, `images[${i}].metadata`);
     limits.checkAdded(taken, `images[${i}]`);
     return taken;
   });

@@ -15,7 +15,7 @@ import type {
 } from "../api/vector-index.js";
 import { generatorOf } from "../async/calls.js";
 import { invalid, isArray, typeName } from "../checks/input.js";
-import { type JsonText, takeJson } from "../checks/json-text.js";
+import { convertJson, type JsonText } from "../checks/json-text.js";
 import { optionNames, takeOptions } from "../checks/option-names.js";
 import type { StoreLimits } from "./store-limits.js";
 
@@ -49,7 +49,7 @@ export function takeDocuments(
       id: ids?.[i] ?? document?.id ?? randomUUID(),
       pageContent,
       // LangChain accepts plain objects without metadata as documents.
-      metadata: takeJson(document?.metadata ?? {}, `documents[${i}].metadata`),
+      metadata: convertJson(document?.metadata ?? {}, `documents[${i}].metadata`),
     };
   });
 }
