@@ -18,7 +18,7 @@ import { isAccepted, Job, jobAt, Query } from "./structs";
  * With a filter, `table.matching`, lists and blocks without a match are left out.
  *
  * With `spilledProbes` above 0, so many lists, as far as they are within `spilledLimit`, are scanned with their spilled rows; of the lists
- * after them only the blocks whose rows are not spilled. Such a search counts only if nothing is missing; what it notes are blocks of spilled rows.
+ * after them only the blocks whose rows are not spilled. Such a search counts only if nothing is missing: then blocks of spilled rows are noted.
  *
  * Blocks that are scanned are marked with `now`, which no two searches have in common. Returns the number of lists; 0 if spilled rows
  * cannot be found, since the query has no codes or a block of the lists is not in memory.
