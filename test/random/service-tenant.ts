@@ -205,7 +205,13 @@ export class ServiceTenant {
       { n_probes: 1 },
       { greedy: true },
     ]);
-    const include = choice.of([["distance"], ["distance", "metadata"], []]);
+    const include = choice.of([
+      ["distance"],
+      ["distance", "metadata"],
+      ["distance", "contents", "metadata", "decoded"],
+      ["contents"],
+      [],
+    ]);
     const body = { query_vectors: vectors, filters: filtered?.filter, top_k: topK, ...probing, include };
     const answer = await send("/v1/vectors/query", { ...this.address, ...body });
     const matching = this.plain.matching(filtered?.matches ?? (() => true));
@@ -221,7 +227,11 @@ export class ServiceTenant {
     expect(lists).toHaveLength(vectors.length);
     lists.forEach((found, i) => {
       const asked = { topK, include, filter: filtered?.filter, isFull, isNearest };
-      checkMatches(this.plain, Float32Array.from(vectors[i]), found, matching, asked);
+      const decodedFound = found.map(({ decoded, ...match }) => ({
+        ...match,
+        ...(decoded && { decoded: Float32Array.from(decoded) }),
+      }));
+      checkMatches(this.plain, Float32Array.from(vectors[i]), decodedFound, matching, asked);
     });
   }
 

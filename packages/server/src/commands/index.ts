@@ -35,8 +35,8 @@ export function addIndexCommand(program: Command, read: ReadSettings): void {
   withDefinition(
     add("create <name>", "Create an index. A key file that does not exist gets a new key."),
   ).action((name: string, options: DefinitionArguments) =>
-    useClient(read(), async (client) => {
-      await createIndex(read(), client, name, options);
+    useClient(read, async (client, settings) => {
+      await createIndex(settings, client, name, options);
       print(`Created ${name}.`);
     }),
   );
@@ -45,14 +45,14 @@ export function addIndexCommand(program: Command, read: ReadSettings): void {
     .command("list")
     .description("List the names of all indexes, one per line.")
     .action(() =>
-      useClient(read(), async (client) => {
+      useClient(read, async (client) => {
         for (const name of await client.listIndexes()) print(name);
       }),
     );
 
   add("describe <name>", "Print the type, size and state of an index as JSON.").action(
     (name: string, options: KeyArguments) =>
-      useIndex(read(), name, options, async (index) => {
+      useIndex(read, name, options, async (index) => {
         const { memory: _ofThisProcess, ...description } = await index.describe();
         print(asciiJson(JSON.stringify({ ...description, items: await index.count() }, undefined, 2)));
       }),
@@ -61,7 +61,7 @@ export function addIndexCommand(program: Command, read: ReadSettings): void {
   add("train <name>", "Cluster the items of an index into lists.")
     .option("--lists <number>", "number of lists (default: by the number of items)")
     .action((name: string, { lists, ...options }: KeyArguments & { readonly lists?: string }) =>
-      useIndex(read(), name, options, async (index) => {
+      useIndex(read, name, options, async (index) => {
         await withBar((bar) =>
           index.train({
             ...(lists !== undefined && { nLists: Number(lists) }),
@@ -76,7 +76,7 @@ export function addIndexCommand(program: Command, read: ReadSettings): void {
   add("rotate-key <name>", "Change the key of an index. The old key opens nothing afterwards.")
     .requiredOption("--new-key-file <path>", "a file with the new key; made with a random key if absent")
     .action((name: string, { newKeyFile, ...options }: KeyArguments & { readonly newKeyFile: string }) =>
-      useIndex(read(), name, options, async (index) => {
+      useIndex(read, name, options, async (index) => {
         await index.rotateKey(await newKeyIn(newKeyFile, "--new-key-file"));
         print(`${name} opens with the key in ${newKeyFile}.`);
       }),
@@ -90,9 +90,9 @@ export function addIndexCommand(program: Command, read: ReadSettings): void {
   add("delete <name>", "Delete an index and all its data.")
     .option("--yes", "confirm that it cannot be undone")
     .action((name: string, { yes, keyFile }: KeyArguments & { readonly yes?: boolean }) =>
-      useClient(read(), async (client) => {
+      useClient(read, async (client, settings) => {
         if (yes !== true) throw invalid(`delete: add --yes to delete ${name} and all its data`);
-        await client.deleteIndex({ indexName: name, indexKey: await indexKeyOf(read(), keyFile) });
+        await client.deleteIndex({ indexName: name, indexKey: await indexKeyOf(settings, keyFile) });
         print(`Deleted ${name}.`);
       }),
     );

@@ -11,7 +11,7 @@ import {
 } from "sealdex/core";
 import { invalid } from "sealdex/wire";
 import { readSecret } from "../settings/secret-file.js";
-import type { Settings } from "../settings/settings.js";
+import type { ReadSettings, Settings } from "../settings/settings.js";
 
 export interface KeyArguments {
   readonly keyFile?: string;
@@ -24,13 +24,13 @@ export function withKeyFile(command: Command): Command {
   );
 }
 
-export async function useClient(
-  settings: Settings,
-  work: (client: EmbeddedClient) => Promise<void>,
-): Promise<void> {
+type ClientWork = (client: EmbeddedClient, settings: Settings) => Promise<void>;
+
+export async function useClient(read: ReadSettings, work: ClientWork): Promise<void> {
+  const settings = read();
   const client = createClient(clientOptions(settings));
   try {
-    await work(client);
+    await work(client, settings);
   } finally {
     await client.close();
   }
@@ -38,12 +38,12 @@ export async function useClient(
 
 /** Opens an existing index. */
 export function useIndex(
-  settings: Settings,
+  read: ReadSettings,
   indexName: string,
   { keyFile }: KeyArguments,
   work: (index: VectorIndex) => Promise<void>,
 ): Promise<void> {
-  return useClient(settings, async (client) =>
+  return useClient(read, async (client, settings) =>
     work(await client.loadIndex({ indexName, indexKey: await indexKeyOf(settings, keyFile) })),
   );
 }

@@ -5,7 +5,7 @@ import { checkLocations, createClient, openLocation, type StorageLocation } from
 import { createApp } from "../app.js";
 import { expiryOf, readCertificates } from "../http/certificates.js";
 import { AuditLog } from "../audit/audit-log.js";
-import { openLog } from "../settings/log-output.js";
+import { openLog, textOf } from "../settings/log-output.js";
 import { measureCache } from "../metrics/measure-cache.js";
 import { Metrics } from "../metrics/metrics.js";
 import { unknownVariables } from "../settings/load-settings.js";
@@ -22,7 +22,8 @@ const signals = ["SIGINT", "SIGTERM"] as const;
 export async function serve(settings: Settings, version: string): Promise<void> {
   requireKeys(settings);
   if (settings.processes === 1 || cluster.isWorker) return serveHere(settings, version);
-  supervise(settings.processes, (line) => void process.stdout.write(line));
+  const { isTTY } = process.stdout;
+  supervise(settings.processes, (line) => void process.stdout.write(isTTY ? textOf(line) : line));
 }
 
 /** Serves in this process. */
@@ -122,12 +123,15 @@ async function serveHere(settings: Settings, version: string): Promise<void> {
   }
   for (const message of unknownVariables(process.env)) app.log.warn(message);
   const views = `${dashboard ? "dashboard /admin · " : ""}API /docs`;
+  const isFirst = (cluster.worker?.id ?? 1) === 1;
   await app.listen({
     host,
     port,
     ...(process.stdout.isTTY && {
       listenTextResolver: (address: string) =>
-        `Sealdex ${version} at ${address} · ${views} · storage ${placeOf(indexLocation)}`,
+        isFirst
+          ? `Sealdex ${version} at ${address} · ${views} · storage ${placeOf(indexLocation)}`
+          : `process ${process.pid} is ready`,
     }),
   });
 }

@@ -44,7 +44,7 @@ export function addTransferCommands(program: Command, read: ReadSettings): void 
     .option("--after <id>", "resume after this id")
     .option("--vectors <form>", "base64 (float32, little-endian), numbers or none", "base64")
     .action((options: ExportArguments) =>
-      useIndex(read(), options.index, options, (index) => exportTo(index, options)),
+      useIndex(read, options.index, options, (index) => exportTo(index, options)),
     );
 
   withDefinition(
@@ -60,7 +60,9 @@ export function addTransferCommands(program: Command, read: ReadSettings): void 
       .option("--skip-unchanged", "skip items already stored unchanged")
       .option("--create", "create the index if it does not exist, as the other options say"),
   ).action((options: ImportArguments) =>
-    useClient(read(), async (client) => importFrom(await targetOf(read(), client, options), options)),
+    useClient(read, async (client, settings) =>
+      importFrom(await targetOf(settings, client, options), options),
+    ),
   );
 }
 

@@ -23,7 +23,7 @@ export function addWrapsCommand(program: Command, read: ReadSettings): void {
 
   add("list <index>", "List the keys that open an index, one JSON object per line.").action(
     (name: string, options: KeyArguments) =>
-      useIndex(read(), name, options, async (index) => {
+      useIndex(read, name, options, async (index) => {
         for (const wrap of await index.wraps.list())
           process.stdout.write(`${asciiJson(JSON.stringify(wrap))}\n`);
       }),
@@ -41,7 +41,7 @@ export function addWrapsCommand(program: Command, read: ReadSettings): void {
     )
     .option("--expires <when>", "a duration (12h, 90d) or a date (2027-12-31)")
     .action((indexName: string, name: string, { wrapKeyFile, access, expires, ...options }: AddArguments) =>
-      useIndex(read(), indexName, options, async (index) => {
+      useIndex(read, indexName, options, async (index) => {
         const expiresAt = expires === undefined ? undefined : new Date(parseExpiry(expires, Date.now()));
         const key = await newKeyIn(wrapKeyFile, "--wrap-key-file");
         await index.wraps.add({ name, key, access, expiresAt });
@@ -52,7 +52,7 @@ export function addWrapsCommand(program: Command, read: ReadSettings): void {
   add("revoke <index> <name>", "Revoke the key of a holder.")
     .alias("remove")
     .action((indexName: string, name: string, options: KeyArguments) =>
-      useIndex(read(), indexName, options, async (index) => {
+      useIndex(read, indexName, options, async (index) => {
         await index.wraps.revoke(name);
         process.stdout.write(`${name} no longer opens ${indexName}.\n`);
       }),

@@ -27,7 +27,8 @@ interface Entry {
   readonly msg: string;
 }
 
-function textOf(line: string): string {
+/** A line of the log for people. */
+export function textOf(line: string): string {
   const { level, time, msg, ...others } = JSON.parse(line) as Entry;
   const clock = new Date(time).toTimeString().slice(0, 8);
   const { pid: _pid, hostname: _hostname, reqId: _reqId, ...fields } = others as Record<string, unknown>;
