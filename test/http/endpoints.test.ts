@@ -253,7 +253,10 @@ describe("all endpoints", () => {
       expect(response.headers.get("X-Error-Code")).toBe("unauthenticated");
       expect(await response.json()).toEqual({
         status_code: 401,
-        detail: "X-API-Key" in headers ? "API key not accepted" : "missing API key: send it in X-API-Key",
+        detail:
+          "X-API-Key" in headers
+            ? "API key not accepted: check X-API-Key"
+            : "missing API key: send it in X-API-Key",
       });
     }
   });

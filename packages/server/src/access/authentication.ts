@@ -114,7 +114,9 @@ function callerCheck({ fixed, issued }: Authentication, failures: RateLimit) {
     }
     throw new SealdexError(
       "unauthenticated",
-      apiKey === undefined ? "missing API key: send it in X-API-Key" : "API key not accepted",
+      apiKey === undefined
+        ? "missing API key: send it in X-API-Key"
+        : "API key not accepted: check X-API-Key",
     );
   };
 }
