@@ -3,33 +3,26 @@
  */
 
 import type { ListItemsOptions } from "sealdex/core";
-import {
-  decodeAddress,
-  decodeMetadataQuery,
-  idRowTexts,
-  type ResultSettings,
-  served,
-  type ServedIndex,
-} from "sealdex/wire";
+import { decodeMetadataQuery, idRowTexts, type ResultSettings, type ServedIndex } from "sealdex/wire";
 import type { Server } from "../http/http-server.js";
-import { sendJson } from "../http/results.js";
 import * as schemas from "../schemas/metadata.js";
-import type { Services } from "./services.js";
+import { readerOf, type Services } from "./services.js";
 
 const pageItemsMax = 10_000;
 
-export function addMetadataRoutes(app: Server, { indexes, limits, reading, models }: Services): void {
+export function addMetadataRoutes(app: Server, services: Services): void {
+  const { limits, models } = services;
+  const read = readerOf(services);
   const options = { schema: schemas.queryMetadata, bodyLimit: limits.queryBytesMax };
   app.post("/v1/vectors/query_metadata", options, ({ body }, reply) => {
     const { orderBy, limit, ...which } = decodeMetadataQuery(body);
-    return indexes.use(decodeAddress(body), async (index) => {
-      const results = reading(reply);
+    return read(body, reply, async (index, results) => {
       const { signal } = results;
       const ids =
         orderBy === undefined
-          ? await served(index).listIds({ ...which, limit, signal }, results)
-          : await idsInOrder(served(index), { ...which, orderBy, include: [], signal }, results, limit);
-      return sendJson(reply, idRowTexts(ids));
+          ? await index.listIds({ ...which, limit, signal }, results)
+          : await idsInOrder(index, { ...which, orderBy, include: [], signal }, results, limit);
+      return idRowTexts(ids);
     });
   });
 

@@ -2,11 +2,12 @@
 
 import type { FastifyReply } from "fastify";
 import type { Client } from "sealdex/core";
+import { type AddressBody, decodeAddress, served, type ServedIndex } from "sealdex/wire";
 import type { IssuedKeys } from "../access/issued-keys.js";
 import type { AuditLog } from "../audit/audit-log.js";
 import type { Server } from "../http/http-server.js";
 import type { Limits } from "../http/limits.js";
-import type { ReadLimits } from "../http/results.js";
+import { type ReadLimits, sendJson } from "../http/results.js";
 import type { OpenIndexes } from "../indexes/open-indexes.js";
 import type { Trainings } from "../indexes/trainings.js";
 import type { Location } from "../metrics/location-health.js";
@@ -35,3 +36,17 @@ export interface Services {
 
 /** Adds routes to a scope. */
 export type Routes = (scope: Server, services: Services) => void;
+
+type Reading = (index: ServedIndex, results: ReadLimits) => Promise<Iterable<string>>;
+
+/** Responds with the texts that a function reads from the index of a request. */
+export function readerOf({ indexes, reading }: Pick<Services, "indexes" | "reading">) {
+  return (body: AddressBody, reply: FastifyReply, read: Reading): Promise<void> => {
+    const results = reading(reply);
+    const sent = indexes.use<unknown>(decodeAddress(body), async (index) =>
+      sendJson(reply, await read(served(index), results)),
+    );
+    // Fastify takes the reply for sent, but its types know only its payload.
+    return sent as Promise<void>;
+  };
+}

@@ -1,8 +1,9 @@
 /** `/v1/vectors/*`: items of an index. */
 
 import type { FastifyReply } from "fastify";
-import { type Item, SealdexError, type VectorIndex, type WordField } from "sealdex/core";
+import { type Item, type ListItemsOptions, SealdexError, type WordField } from "sealdex/core";
 import {
+  type AddressBody,
   decodeAddress,
   decodeBinaryItems,
   decodeBinaryVectors,
@@ -21,51 +22,50 @@ import {
   itemTexts,
   matchTexts,
   pageTexts,
-  served,
+  type Query,
+  type ServedIndex,
   topKMax,
   yieldIfDue,
 } from "sealdex/wire";
 import type { Server } from "../http/http-server.js";
 import { checkMayRead } from "../access/caller.js";
 import { untilDisconnected, untilTooLong } from "../http/request-end.js";
-import { sendJson } from "../http/results.js";
 import * as schemas from "../schemas/schemas.js";
 import { queryBinary, upsertBinary } from "../schemas/binary.js";
 import * as listing from "../schemas/listing.js";
-import type { Services } from "./services.js";
+import { readerOf, type Services } from "./services.js";
 
 type UpsertBody = Parameters<typeof decodeAddress>[0] & Parameters<typeof decodeUpsertOptions>[0];
 
-export function addVectorRoutes(app: Server, { indexes, limits, reading }: Services): void {
+export function addVectorRoutes(app: Server, services: Services): void {
+  const { indexes, limits } = services;
   const bodyLimit = limits.queryBytesMax;
+  const read = readerOf(services);
 
   app.post("/v1/vectors/query", { schema: schemas.query, bodyLimit }, ({ body }, reply) => {
-    const results = reading(reply);
-    const { signal } = results;
     const ordered = decodeOrderedQuery(body);
-    if (ordered !== undefined) {
-      return indexes.use(decodeAddress(body), async (index) =>
-        sendJson(reply, pageTexts(await served(index).listItems({ ...ordered, signal }, results))),
-      );
-    }
-    const query = decodeQuery(body);
-    return indexes.use(decodeAddress(body), async (index) => {
-      await checkKeepsVectors(query.include, index);
-      const topK = await achievable(query.topK, index);
-      return sendJson(reply, matchTexts(await served(index).query({ ...query, topK, signal }, results)));
-    });
+    if (ordered !== undefined) return list(ordered, body, reply);
+    return find(decodeQuery(body), body, reply);
   });
 
   app.post("/v1/vectors/query_binary", { schema: queryBinary, bodyLimit }, async ({ body }, reply) => {
     const queryVectors = await decodeBinaryVectors(body.batch, yieldIfDue);
-    const results = reading(reply);
-    const query = { ...decodeQueryOptions(body), queryVectors, signal: results.signal };
-    return indexes.use(decodeAddress(body), async (index) => {
+    return find({ ...decodeQueryOptions(body), queryVectors }, body, reply);
+  });
+
+  function find(query: Query, body: AddressBody, reply: FastifyReply) {
+    return read(body, reply, async (index, results) => {
       await checkKeepsVectors(query.include, index);
       const topK = await achievable(query.topK, index);
-      return sendJson(reply, matchTexts(await served(index).query({ ...query, topK }, results)));
+      return matchTexts(await index.query({ ...query, topK, signal: results.signal }, results));
     });
-  });
+  }
+
+  function list(options: ListItemsOptions, body: AddressBody, reply: FastifyReply) {
+    return read(body, reply, async (index, results) =>
+      pageTexts(await index.listItems({ ...options, signal: results.signal }, results)),
+    );
+  }
 
   app.post(
     "/v1/vectors/upsert",
@@ -108,11 +108,10 @@ export function addVectorRoutes(app: Server, { indexes, limits, reading }: Servi
   );
 
   app.post("/v1/vectors/get", { schema: listing.getItems, bodyLimit }, ({ body }, reply) =>
-    indexes.use(decodeAddress(body), async (index) => {
+    read(body, reply, async (index, results) => {
       const include = body.include ?? undefined;
-      const results = reading(reply);
       const options = { include, ...decodeNamespace(body), signal: results.signal };
-      return sendJson(reply, itemTexts(await served(index).get(body.ids, options, results)));
+      return itemTexts(await index.get(body.ids, options, results));
     }),
   );
 
@@ -132,25 +131,14 @@ export function addVectorRoutes(app: Server, { indexes, limits, reading }: Servi
 
   app.post("/v1/vectors/list_ids", { schema: listing.listIds, bodyLimit }, ({ body }, reply) => {
     const options = decodeListIds(body);
-    return indexes.use(decodeAddress(body), async (index) => {
-      const results = reading(reply);
-      return sendJson(
-        reply,
-        idTexts(await served(index).listIds({ ...options, signal: results.signal }, results)),
-      );
-    });
+    return read(body, reply, async (index, results) =>
+      idTexts(await index.listIds({ ...options, signal: results.signal }, results)),
+    );
   });
 
-  app.post("/v1/vectors/list", { schema: listing.listItems, bodyLimit }, ({ body }, reply) => {
-    const options = decodeListItems(body);
-    return indexes.use(decodeAddress(body), async (index) => {
-      const results = reading(reply);
-      return sendJson(
-        reply,
-        pageTexts(await served(index).listItems({ ...options, signal: results.signal }, results)),
-      );
-    });
-  });
+  app.post("/v1/vectors/list", { schema: listing.listItems, bodyLimit }, ({ body }, reply) =>
+    list(decodeListItems(body), body, reply),
+  );
 
   app.post("/v1/vectors/num_vectors", { schema: schemas.countItems, bodyLimit }, ({ body }, reply) => {
     const options = decodeCountOptions(body);
@@ -167,7 +155,7 @@ export function addVectorRoutes(app: Server, { indexes, limits, reading }: Servi
  * If the request asks for more neighbors than a query may return, returns the number of items if
  * that is less.
  */
-async function achievable(topK: number | undefined, index: VectorIndex): Promise<number | undefined> {
+async function achievable(topK: number | undefined, index: ServedIndex): Promise<number | undefined> {
   if (topK === undefined || topK <= topKMax) return topK;
   return Math.min(topK, Math.max(topKMax, await index.count()));
 }
@@ -175,7 +163,7 @@ async function achievable(topK: number | undefined, index: VectorIndex): Promise
 /** The other types keep vectors until they are trained; whether a request is valid must not depend on that. */
 async function checkKeepsVectors(
   include: readonly WordField[] | undefined,
-  index: VectorIndex,
+  index: ServedIndex,
 ): Promise<void> {
   if (include?.includes("vector") !== true) return;
   const { type } = await index.describe();
