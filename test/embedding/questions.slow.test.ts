@@ -4,7 +4,7 @@ import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { passagesOf } from "../../bin/passages.mjs";
+import { passagesOf } from "../../examples/ask/passages.mjs";
 import { Models } from "../../src/embedding/models.js";
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
