@@ -1,6 +1,6 @@
 // npm run bench -- search [--full] [--data-set NAME …] [--engine NAME …] [--rounds N] [--out FOLDER]
 //
-// Sealdex beside the in-process libraries that a Node user would pick instead: recall@10 against queries a second, one
+// Sealdex beside the in-process libraries that a Node user would pick instead: recall@10 against queries per second, one
 // thread, warm. Prints Markdown, and writes charts to FOLDER. README.md says how to install what is compared.
 
 import { execFileSync } from "node:child_process";

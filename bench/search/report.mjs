@@ -39,7 +39,7 @@ function fastestAt(lines, recall) {
   return best;
 }
 
-/** Sentences: queries a second at equal recall, and time of building, of Sealdex relative to the others. */
+/** Sentences: queries per second at equal recall, and time of building, of Sealdex relative to the others. */
 export function comparison(lines) {
   const sentences = [];
   for (const recall of [0.95, 0.99]) {
@@ -52,7 +52,7 @@ export function comparison(lines) {
       const median = (line.p50 / ours.p50).toFixed(2);
       const settings = `settings ${ours.setting} and ${line.setting}`;
       sentences.push(
-        `At recall@10 >= ${recall}: ${rate} times the queries a second of ${engine}, by p50 ${median} times (${settings}).`,
+        `At recall@10 >= ${recall}: ${rate} times the queries per second of ${engine}, by p50 ${median} times (${settings}).`,
       );
     }
   }
@@ -69,15 +69,15 @@ export function comparison(lines) {
   return sentences.map((sentence) => `- ${sentence}`).join("\n");
 }
 
-/** Recall on x, queries a second on y. */
+/** Recall on x, queries per second on y. */
 export function recallChart(dataset, lines) {
   const engines = [...new Set(lines.map(({ engine }) => engine))];
   const seen = lines.filter(({ recall }) => recall >= recallTicks[0]);
   return lineChart({
-    title: `${dataset}: queries a second at recall@10, one thread`,
+    title: `${dataset}: queries per second at recall@10, one thread`,
     x: { label: "recall@10", ticks: recallTicks, place: placeOfRecall },
     y: {
-      label: "queries a second",
+      label: "queries per second",
       ticks: logTicks(seen.map((line) => line.queriesPerSecond)),
       place: Math.log10,
     },
