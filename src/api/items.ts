@@ -49,8 +49,10 @@ export type MatchField = "distance" | ItemField;
 /** Fields that keyword queries can include. */
 export type WordField = "scores" | "highlights" | MatchField;
 
+// Aliases, since declarations of users' programs cannot name an interface that is not exported.
+
 /** Fields that `include` can name, besides `id`. */
-interface Fields {
+type Fields = {
   /** Distance to the query under the index's metric, ascending. Estimated by a trained `ivf` or `ivfpq`. */
   readonly distance: number;
   /** Bit-equal to the float32 values that were stored. */
@@ -63,13 +65,13 @@ interface Fields {
   readonly contents: string;
   /** Includes `expiresAt`, if the item has one. */
   readonly metadata: Metadata;
-}
+};
 
 /** Returned with metadata. */
-interface Expiry {
+type Expiry = {
   /** For items that expire. */
   readonly expiresAt?: Date;
-}
+};
 
 type ExpiryIf<F> = "metadata" extends F ? Expiry : unknown;
 
@@ -77,11 +79,11 @@ type ExpiryIf<F> = "metadata" extends F ? Expiry : unknown;
 type Certain = "distance" | "vector" | "decoded" | "metadata";
 
 /** Identity of an item. */
-interface Name {
+type Name = {
   readonly id: string;
   /** Absent outside namespaces. */
   readonly namespace?: string;
-}
+};
 
 /**
  * `id` and the named fields; if the list of names is known only at run time, all fields, each
@@ -110,11 +112,11 @@ export interface SideScores {
   readonly vectors?: number;
 }
 
-interface WordFields {
+type WordFields = {
   readonly scores: SideScores;
   /** Ranges of `contents` that match the query, in UTF-16 code units; absent without contents. */
   readonly highlights: readonly Highlight[];
-}
+};
 
 /** A match of a keyword or hybrid query: `id`, `score`, and the fields that `include` names. */
 export type ScoredMatch<I extends readonly WordField[] = readonly WordField[]> = Name & {

@@ -1,15 +1,10 @@
 /** Aborted calls: they end with the signal's reason, leave nothing half-done, and hold on to nothing. */
 
+import type { CallOptions } from "../../src/api/vector-index.js";
 import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 import { createClient as createHttpClient } from "../../src/client/client.js";
-import {
-  type CallOptions,
-  type Client,
-  createClient,
-  generateKey,
-  type VectorIndex,
-} from "../../src/core.js";
+import { type Client, createClient, generateKey, type VectorIndex } from "../../src/core.js";
 import { allocatedBytes } from "../../src/engine/kernels/memory.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";

@@ -1,13 +1,8 @@
 /** Updates of metadata and upserts that depend on stored items, wherever an index runs. */
 
+import type { ItemChange } from "../../src/api/vector-index.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  generateKey,
-  type IndexConfigInput,
-  type Item,
-  type ItemChange,
-  type VectorIndex,
-} from "../../src/core.js";
+import { generateKey, type IndexConfigInput, type Item, type VectorIndex } from "../../src/core.js";
 import type { Service } from "./behavior.js";
 import { drain } from "./listing.js";
 import { refusal } from "../outcome.js";

@@ -1,11 +1,11 @@
 /** Copies of an index: from memory to disk and back, interrupted everywhere, damaged, and while others write. */
 
+import type { CopyProgress } from "../../src/index/maintenance/copy-objects.js";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import {
   collectGarbage,
   copyIndex,
-  type CopyProgress,
   createClient,
   generateKey,
   type BlobStore,

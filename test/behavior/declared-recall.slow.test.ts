@@ -1,12 +1,6 @@
+import type { DeclaredRecall } from "../../src/api/vector-index.js";
 import { afterEach, describe, expect, inject, test } from "vitest";
-import {
-  type Client,
-  createClient,
-  type DeclaredRecall,
-  generateKey,
-  type IndexType,
-  type VectorIndex,
-} from "../../src/core.js";
+import { type Client, createClient, generateKey, type IndexType, type VectorIndex } from "../../src/core.js";
 import { seededRandom } from "../../src/engine/random.js";
 import { gaussian, uniform } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";

@@ -1,9 +1,10 @@
 /** An index that is open in another process, which can be killed at any time: see history-process.mjs. */
 
+import type { OpenIndexOptions } from "../../src/api/vector-index.js";
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type { OpenIndexOptions, StorageLocation, VectorIndex } from "../../src/core.js";
+import type { StorageLocation, VectorIndex } from "../../src/core.js";
 import { SealdexError, type ErrorCode } from "../../src/errors.js";
 
 const program = fileURLToPath(new URL("history-process.mjs", import.meta.url));

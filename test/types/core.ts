@@ -9,7 +9,6 @@ import {
   type IndexConfigInput,
   type Match,
   type Metadata,
-  type Selection,
   type SingleQuery,
   type StorageLocation,
   type StoredItem,
@@ -183,6 +182,7 @@ export async function metadata(index: VectorIndex): Promise<void> {
   filters.push([{ year: 1 }]);
 }
 
+type Selection = Parameters<VectorIndex["delete"]>[0];
 export const selections: Selection[] = [{ ids: ["a"] }, { filter: { year: 1 } }, { deleteAll: true }];
 selections.push({ ids: ["a"], filter: { year: 1 } });
 // @ts-expect-error one of the two

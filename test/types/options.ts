@@ -5,7 +5,6 @@ import {
   collectGarbage,
   copyIndex,
   createClient,
-  type Embedder,
   exportItems,
   generateKey,
   googleKmsKey,
@@ -28,7 +27,7 @@ const { signal } = new AbortController();
 const address = { indexName: "a", indexKey: generateKey() };
 const filter = { year: 1 };
 const indexLocation = { location: "memory" } as const;
-declare const embedding: Embedder;
+declare const embedding: (texts: string[]) => number[][];
 declare const indexKey: IndexKey;
 
 export async function clients(): Promise<void> {

@@ -50,6 +50,14 @@ test.each(
   180_000,
 );
 
+test.each(compilers.map((compiler) => [versionOf(compiler), compiler]))(
+  "declarations of a program name whatever calls return, with TypeScript %s",
+  async (_, compiler) => {
+    expect(await compile(compiler, "declarations.ts", `${modern} --declaration`)).toBe("");
+  },
+  180_000,
+);
+
 const before6 = compilers.filter((compiler) => versionOf(compiler).startsWith("5."));
 
 test.each(before6.map((compiler) => [versionOf(compiler), compiler]))(

@@ -3,15 +3,8 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Command } from "commander";
-import {
-  type EmbeddedClient,
-  exportItems,
-  type Filter,
-  importItems,
-  type VectorForm,
-  type VectorIndex,
-} from "sealdex/core";
-import { invalid } from "sealdex/wire";
+import { type EmbeddedClient, exportItems, type Filter, importItems, type VectorIndex } from "sealdex/core";
+import { invalid, type VectorForm } from "sealdex/wire";
 import type { ReadSettings, Settings } from "../settings/settings.js";
 import { createIndex, type DefinitionArguments, withDefinition } from "./new-index.js";
 import { indexKeyOf, type KeyArguments, useClient, useIndex, withKeyFile } from "./open-index.js";

@@ -1,7 +1,7 @@
 /** `/v1/vectors/*`: items of an index. */
 
 import type { FastifyReply } from "fastify";
-import { type Item, type ListItemsOptions, SealdexError, type WordField } from "sealdex/core";
+import { type Item, type ListItemsOptions, SealdexError } from "sealdex/core";
 import {
   type AddressBody,
   decodeAddress,
@@ -26,6 +26,7 @@ import {
   type ServedIndex,
   topKMax,
   yieldIfDue,
+  type WordField,
 } from "sealdex/wire";
 import type { Server } from "../http/http-server.js";
 import { checkMayRead } from "../access/caller.js";

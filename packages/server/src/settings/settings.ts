@@ -4,8 +4,8 @@
  */
 
 import { isIP } from "node:net";
-import type { KeyProvider, ModelOptions, StorageLocation } from "sealdex/core";
-import { checkFolderPath, invalid } from "sealdex/wire";
+import type { KeyProvider, StorageLocation } from "sealdex/core";
+import { checkFolderPath, invalid, type ModelOptions } from "sealdex/wire";
 import type { CertificateFiles } from "../http/certificates.js";
 import { parseIndexKeyProvider } from "./index-key.js";
 import { readLimitSettings } from "./limit-settings.js";
