@@ -1,7 +1,7 @@
 /** `sealdex-server index`: creates, lists, describes, trains, copies and deletes indexes, and changes their keys. */
 
 import type { Command } from "commander";
-import { copyIndex } from "sealdex/core";
+import { copyIndex, type EmbeddedClient } from "sealdex/core";
 import { invalid } from "sealdex/wire";
 import { asciiJson } from "../settings/log-output.js";
 import { parseLocation } from "../settings/location.js";
@@ -9,9 +9,9 @@ import type { ReadSettings, Settings } from "../settings/settings.js";
 import { createIndex, type DefinitionArguments, withDefinition } from "./new-index.js";
 import {
   clientOptions,
-  indexKeyOf,
   type KeyArguments,
   newKeyIn,
+  openingKey,
   useClient,
   useIndex,
   withKeyFile,
@@ -85,32 +85,35 @@ export function addIndexCommand(program: Command, read: ReadSettings): void {
   add("copy <name>", "Copy an index and verify the copy, which has the same keys.")
     .option("--to <location>", "where to, as in SEALDEX_INDEX_LOCATION (default: beside the original)")
     .option("--new-name <name>", "its name there (default: the same)")
-    .action((name: string, options: CopyArguments) => copy(read(), name, options));
+    .action((name: string, options: CopyArguments) =>
+      useClient(read, (client, settings) => copy(client, settings, name, options)),
+    );
 
   add("delete <name>", "Delete an index and all its data.")
     .option("--yes", "confirm that it cannot be undone")
     .action((name: string, { yes, keyFile }: KeyArguments & { readonly yes?: boolean }) =>
       useClient(read, async (client, settings) => {
         if (yes !== true) throw invalid(`delete: add --yes to delete ${name} and all its data`);
-        await client.deleteIndex({ indexName: name, indexKey: await indexKeyOf(settings, keyFile) });
+        const indexKey = await openingKey(client, settings, name, keyFile);
+        await client.deleteIndex({ indexName: name, indexKey });
         print(`Deleted ${name}.`);
       }),
     );
 }
 
 async function copy(
+  client: EmbeddedClient,
   settings: Settings,
   indexName: string,
   { to, newName, keyFile }: CopyArguments,
 ): Promise<void> {
-  const from = clientOptions(settings);
-  const target = to === undefined ? from : { indexLocation: parseLocation(to, "--to") };
-  const indexKey = await indexKeyOf(settings, keyFile);
+  const target = to === undefined ? clientOptions(settings) : { indexLocation: parseLocation(to, "--to") };
+  const indexKey = await openingKey(client, settings, indexName, keyFile);
   const name = { indexName, indexKey, ...(newName !== undefined && { newName }) };
   await withBar((bar) =>
     copyIndex({
       ...name,
-      from,
+      from: client,
       to: target,
       onProgress: ({ phase, bytesDone, bytes }) => bar.show(bytesDone, bytes, phase),
     }),

@@ -5,8 +5,10 @@ import type { Command } from "commander";
 import {
   createClient,
   type EmbeddedClient,
+  fileKey,
   generateKey,
   type IndexKey,
+  SealdexError,
   type VectorIndex,
 } from "sealdex/core";
 import { invalid } from "sealdex/wire";
@@ -44,7 +46,9 @@ export function useIndex(
   work: (index: VectorIndex) => Promise<void>,
 ): Promise<void> {
   return useClient(read, async (client, settings) =>
-    work(await client.loadIndex({ indexName, indexKey: await indexKeyOf(settings, keyFile) })),
+    work(
+      await client.loadIndex({ indexName, indexKey: await openingKey(client, settings, indexName, keyFile) }),
+    ),
   );
 }
 
@@ -74,6 +78,24 @@ export async function indexKeyOf({ indexKey }: Settings, keyFile: string | undef
   if (keyFile !== undefined) return (await readSecret(keyFile, "--key-file")).trim();
   if (indexKey !== undefined) return indexKey;
   throw invalid("--key-file: expected a file with the key of the index, or SEALDEX_INDEX_KEY, got neither");
+}
+
+/** The key that opens an index: the one in the file, or a key provider for it, as the library's `fileKey`. */
+export async function openingKey(
+  client: EmbeddedClient,
+  settings: Settings,
+  indexName: string,
+  keyFile: string | undefined,
+): Promise<IndexKey> {
+  const indexKey = await indexKeyOf(settings, keyFile);
+  if (keyFile === undefined) return indexKey;
+  try {
+    await client.loadIndex({ indexName, indexKey });
+    return indexKey;
+  } catch (error) {
+    if (error instanceof SealdexError && error.code === "wrong_index_key") return fileKey(keyFile);
+    throw error;
+  }
 }
 
 /** The key in a file, which gets a new one if there is no such file. */
