@@ -86,6 +86,30 @@ const bound = {
   below: 2400,
 } as const;
 
+test("a query that lies outside of the rows that it may find is searched around them", async () => {
+  const { index } = await trained(many);
+  await warmUp(index, many);
+  const filters = { side: { $lt: 2400 } };
+  const rowsWhere = (isWanted: (side: number) => boolean) =>
+    many.rows.filter((_, i) => isWanted(many.metadata[i].side)).slice(0, 20);
+  const shareAround = async (queries: readonly Float32Array[], asked: object) => {
+    await index.query({ queryVector: queries[0], nProbes: 0, ...asked });
+    const { searchOutlying = 0 } = await kernelCalls(async () => {
+      for (const queryVector of queries) await index.query({ queryVector, topK: 10, nProbes: 0, ...asked });
+    });
+    return searchOutlying / queries.length;
+  };
+  const within = rowsWhere((side) => side < 1500);
+  const outside = rowsWhere((side) => side > 4000);
+  expect(await shareAround(within, { filters })).toBeLessThan(0.2);
+  expect(await shareAround(outside, { filters })).toBeGreaterThan(0.8);
+  expect(await shareAround(many.queries, { filters: { even: { $lt: 4 } } })).toBe(0);
+  expect(await shareAround(many.queries, {})).toBe(0);
+  const far = many.queries.map((query) => query.map((x) => 100 - x));
+  expect(await shareAround(far, {})).toBe(1);
+  expect(await shareAround(far, { filters: { even: { $lt: 4 } } })).toBe(1);
+});
+
 describe.each([
   ["few components", few],
   ["many components", many],
