@@ -54,6 +54,7 @@ export class ListSearch {
   readonly #job: number;
   readonly #nearest: number;
   readonly #probes: number;
+  #isSorted = false;
   #tables = 0;
   #scanner: Scanner | undefined;
 
@@ -126,7 +127,7 @@ export class ListSearch {
     table.matching = matching?.address ?? 0;
     initHeap(this.#probes, Math.min(probes, count));
     initHeap(this.#nearest, this.#topK);
-    return kernels().searchLists(
+    const lists = kernels().searchLists(
       this.query.address,
       this.query.listAddress,
       quantizer.address,
@@ -140,6 +141,8 @@ export class ListSearch {
       this.#job,
       now,
     );
+    this.#isSorted = !table.isMissing && this.isFull;
+    return lists;
   }
 
   /**
@@ -169,6 +172,7 @@ export class ListSearch {
       this.#job,
       now,
     );
+    this.#isSorted = !table.isMissing && this.isFull;
     return matching.count;
   }
 
@@ -177,7 +181,7 @@ export class ListSearch {
     return readHeap(this.#probes, count).map(({ row, score }) => ({ list: row, square: score }));
   }
 
-  /** Compares the query with these blocks, too. */
+  /** Compares the query with these blocks, too, unless it is done: full, with nothing missing. */
   scan(jobs: readonly ScanJob[]): void {
     this.#scanner ??= chooseScanner(this.#config, this.query, this.#trained);
     this.#scanner.scan(jobs, this.#nearest);
@@ -195,7 +199,7 @@ export class ListSearch {
 
   /** The rows found, nearest first; their `block` is a number in the table. Ends the search: nothing can be scanned afterwards. */
   finish(): Candidate[] {
-    kernels().sortHeap(this.#nearest);
+    if (!this.#isSorted) kernels().sortHeap(this.#nearest);
     return readHeap(this.#nearest);
   }
 

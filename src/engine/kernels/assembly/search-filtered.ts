@@ -5,7 +5,7 @@ import { beginSearch, ListBlockTable, listMatchesAt, MatchTable, noteClosed } fr
 import { CoarseQuantizer, lengthOf, probeLists, squareToCentroid } from "./probe-lists";
 import { scoreWaiting } from "./scan-flat";
 import { rowsTogether } from "./scan-together";
-import { readListAhead, scanList, scanNearest } from "./search-lists";
+import { readListAhead, scanList, scanNearest, sortIfDone } from "./search-lists";
 import { Job, Query } from "./structs";
 
 /**
@@ -84,6 +84,7 @@ export function searchOutlying(
     seen += matches.matches;
   }
   scoreWaiting(query, heap, table.waiting);
+  sortIfDone(table, heap);
 }
 
 /** How many of the nearest lists have few enough rows, in all, that their codes are compared together. */

@@ -3,7 +3,7 @@
  * blocks are in memory. Otherwise the caller scans the others (see scan-flat.ts) into the same heap.
  */
 
-import { Heap, rowAt, scoreAt } from "./heap";
+import { Heap, rowAt, scoreAt, sortHeap } from "./heap";
 import { addRow, beginSearch, firstOf, isScanned, listBlockAt, ListBlockTable, MatchTable, noteClosed, setJob } from "./list-block-table";
 import { CoarseQuantizer, lengthOf, likelyLists, probeLists, squareToCentroid } from "./probe-lists";
 import { codesWithin, isPruned, promisingMax, scanJob, scoreWaiting } from "./scan-flat";
@@ -21,7 +21,7 @@ import { isAccepted, Job, jobAt, Query } from "./structs";
  * after them only the blocks whose rows are not spilled. Such a search counts only if nothing is missing: then blocks of spilled rows are noted.
  *
  * Blocks that are scanned are marked with `now`, which no two searches have in common. Returns the number of lists; 0 if spilled rows
- * cannot be found, since the query has no codes or a block of the lists is not in memory.
+ * cannot be found, since the query has no codes or a block of the lists is not in memory. The heap is sorted if it is full and nothing is missing.
  */
 export function searchLists(
   query: Query,
@@ -85,7 +85,14 @@ function scanLists(
     scanSpilled(query, heap, table, list, base, now);
   }
   scoreWaiting(query, heap, table.waiting);
+  sortIfDone(table, heap);
   return true;
+}
+
+/** Sorts the heap if nothing is left to be scanned: a call of `sortHeap` takes longer. */
+@inline
+export function sortIfDone(table: ListBlockTable, heap: Heap): void {
+  if (!table.nMissing && heap.size == heap.capacity) sortHeap(heap);
 }
 
 /** Bits of the lists that have a match; 0: all. */
