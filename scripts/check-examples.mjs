@@ -1,9 +1,10 @@
 // Runs the examples and the code of the pages as a reader would: each in a project that has what its header or its
 // install line says, and nothing else, twice, with a service running for those that want one. What is printed is
-// compared with what must be in it.
+// compared with what must be in it. The page about other stores finds those filled: old-stores/before.mjs says which are
+// real, and which recorded.
 
 import { execFile, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -14,6 +15,7 @@ import { root } from "./stage-package.mjs";
 const expected = {
   "README.md": ["Keys are rotated every year."],
   "docs/library.md": ["id: '1'"],
+  "docs/migrating.md": ["15 items", "hnswlib-0 Keys are rotated every year.", "every item as it was"],
   "docs/langchain.md": ["keys Keys are rotated every year."],
   "filters.mjs": ["a dotted path                        cities, mountains, rivers", "unknown operator"],
   "http.mjs": ["Keys are rotated every year.", "Salmon swim upstream."],
@@ -31,15 +33,23 @@ const expected = {
   "walkthrough.mjs": ["4 of 4 stored", "[ 'about-2' ]"],
 };
 
+/** Packages that readers of a page have already, and a folder of programs that run before it and after each run. */
+const surroundings = {
+  "docs/migrating.md": { has: ["@langchain/classic", "cyborgdb", "hnswlib-node"], folder: "old-stores" },
+};
+
 const runs = 2;
 const work = mkdtempSync(join(tmpdir(), "sealdex-examples-"));
 const tarballs = packAll(work);
 
-/** The programs of a page: a block that imports begins one, and the blocks after it continue it. */
+/**
+ * The programs of a page: a block that imports begins one, and the blocks after it continue it. A comment before the
+ * imports names the file.
+ */
 function programsOf(text) {
   const programs = [];
   for (const [, code] of text.matchAll(/```js\n([\s\S]*?)```/g)) {
-    if (code.startsWith("import ")) programs.push(code);
+    if (/^(\/\/ [\w-]+\.mjs\n)?import /.test(code)) programs.push(code);
     else programs[programs.length - 1] += code;
   }
   return programs;
@@ -52,7 +62,7 @@ function namesIn(text, name) {
   return names.trim().split(" ");
 }
 
-const pages = ["README.md", "docs/langchain.md", "docs/library.md"].map((name) => ({
+const pages = ["README.md", "docs/langchain.md", "docs/library.md", "docs/migrating.md"].map((name) => ({
   name,
   read: programsOf,
   path: name,
@@ -66,7 +76,7 @@ const projects = new Map();
 for (const { name, read, path } of [...pages, ...examples]) {
   if (!expected[name]) throw new Error(`${name}: scripts/check-examples.mjs does not say what it must print`);
   const text = readFileSync(join(root, path), "utf8");
-  const names = namesIn(text, name);
+  const names = [...namesIn(text, name), ...(surroundings[name]?.has ?? [])];
   const key = names.join(" ");
   if (!projects.has(key)) projects.set(key, { names, programs: [] });
   projects.get(key).programs.push({ name, sources: read(text) });
@@ -80,6 +90,8 @@ const env = {
   SEALDEX_INDEX_LOCATION: "memory:",
   SEALDEX_URL: `http://127.0.0.1:${port}`,
   SEALDEX_API_KEY: "secret-secret-secret",
+  CYBORGDB_URL: `http://127.0.0.1:${port}`,
+  CYBORGDB_API_KEY: "secret-secret-secret",
 };
 const tasks = [];
 for (const [line, { names, programs: own }] of projects) {
@@ -90,8 +102,9 @@ for (const [line, { names, programs: own }] of projects) {
     const cwd = join(folder, name.replaceAll(/\W+/g, "-"));
     mkdirSync(cwd);
     const files = sources.map((source, i) => {
-      writeFileSync(join(cwd, `${i}.mjs`), source);
-      return `${i}.mjs`;
+      const [, file = `${i}.mjs`] = /^\/\/ ([\w-]+\.mjs)\n/.exec(source) ?? [];
+      writeFileSync(join(cwd, file), source);
+      return file;
     });
     tasks.push({ name, cwd, files, folder, names });
   }
@@ -119,12 +132,17 @@ try {
 /** Runs one after the other what is left of the queue, which others take from as well. */
 async function runAll(queue) {
   for (const { name, cwd, files } of queue) {
-    for (let run = 0; run < runs; run++) {
+    const run = async (file) =>
+      (await promisify(execFile)(process.execPath, [file], { cwd, env, timeout: 120_000 })).stdout;
+    const folder = surroundings[name]?.folder;
+    if (folder) {
+      cpSync(join(root, "scripts", folder), join(cwd, folder), { recursive: true });
+      await run(`${folder}/before.mjs`);
+    }
+    for (let i = 0; i < runs; i++) {
       let printed = "";
-      for (const file of files) {
-        const options = { cwd, env, timeout: 120_000 };
-        printed += (await promisify(execFile)(process.execPath, [file], options)).stdout;
-      }
+      for (const file of files) printed += await run(file);
+      if (folder) printed += await run(`${folder}/after.mjs`);
       for (const text of expected[name]) {
         if (!printed.includes(text))
           throw new Error(`${name}: expected ${JSON.stringify(text)} in:\n${printed}`);
