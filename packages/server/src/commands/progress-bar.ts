@@ -21,7 +21,11 @@ export class ProgressBar {
   /** `total`: undefined if it is not known. */
   show(done: number, total: number | undefined, what: string): void {
     if (!process.stderr.isTTY || performance.now() - this.#startedAt < shownAfterMs) return;
-    this.#bar ??= this.#start(total);
+    if (this.#bar === undefined) {
+      // Drawn at once; further states wait for their turn.
+      this.#bar = startBar(done, total, what);
+      return;
+    }
     if (total !== undefined) this.#bar.setTotal(total);
     this.#bar.update(done, { what });
   }
@@ -29,11 +33,11 @@ export class ProgressBar {
   end(): void {
     this.#bar?.stop();
   }
+}
 
-  #start(total: number | undefined): cliProgress.SingleBar {
-    const format = total === undefined ? "{value} {what}" : "[{bar}] {percentage} % {what}";
-    const bar = new cliProgress.SingleBar({ format, stream: process.stderr, clearOnComplete: true });
-    bar.start(total ?? 0, 0, { what: "" });
-    return bar;
-  }
+function startBar(done: number, total: number | undefined, what: string): cliProgress.SingleBar {
+  const format = total === undefined ? "{value} {what}" : "[{bar}] {percentage} % {what}";
+  const bar = new cliProgress.SingleBar({ format, stream: process.stderr, clearOnComplete: true });
+  bar.start(total ?? 0, done, { what });
+  return bar;
 }
