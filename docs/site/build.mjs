@@ -1,8 +1,8 @@
-// Builds the site: the Markdown files of the repository and their pictures under their own paths, and the API reference beside them. A dead link
-// fails the build.
+// Builds the site: a home page, the Markdown files of the repository and their pictures under their own paths, and the API
+// reference beside them. A dead link fails the build.
 
 import { execFileSync } from "node:child_process";
-import { cpSync, readdirSync, rmSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -15,6 +15,7 @@ const documents = [
   "README.md",
   "CHANGELOG.md",
   "CONTRIBUTING.md",
+  "SECURITY.md",
   "bench/README.md",
   "packages/server/README.md",
   ...guides.filter((name) => /^(?!site\b).*\.(md|svg|webp)$/.test(name)).map((name) => `docs/${name}`),
@@ -22,6 +23,10 @@ const documents = [
 
 rmSync(pages, { recursive: true, force: true });
 for (const name of documents) cpSync(join(root, name), join(pages, name));
+const [, opening] =
+  /\n(!\[[^]*?)\n## LangChain\.js/.exec(readFileSync(join(root, "README.md"), "utf8")) ?? [];
+if (opening === undefined) throw new Error("README.md has no picture followed by the section LangChain.js");
+writeFileSync(join(pages, "index.md"), readFileSync(join(site, "home.md"), "utf8") + opening);
 for (const [tool, ...args] of [["typedoc"], ["vitepress", "build"]]) {
   execFileSync(join(site, "node_modules", ".bin", tool), args, { cwd: site, stdio: "inherit" });
 }

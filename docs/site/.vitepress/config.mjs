@@ -1,16 +1,17 @@
 import { defineConfig } from "vitepress";
 
+/** A padlock. */
+const icon =
+  "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16' fill='%233451b2'>" +
+  "<path d='M3 7h1V5a4 4 0 0 1 8 0v2h1v8H3zm3 0h4V5a2 2 0 0 0-4 0z'/></svg>";
+
 /** Pages have the paths that they have in the repository, so that their links work in both places. */
 export default defineConfig({
   title: "Sealdex",
   description: "Encrypted vector index for Node.js and LangChain.js",
+  head: [["link", { rel: "icon", href: icon }]],
   srcDir: "pages",
   outDir: "dist",
-  rewrites: {
-    "README.md": "index.md",
-    "packages/server/README.md": "packages/server/index.md",
-    "bench/README.md": "bench/index.md",
-  },
   cleanUrls: true,
   lastUpdated: false,
   themeConfig: {
@@ -18,11 +19,11 @@ export default defineConfig({
     nav: [
       { text: "Guide", link: "/docs/langchain" },
       { text: "API", link: "/api/" },
-      { text: "Service", link: "/packages/server/" },
+      { text: "Service", link: "/packages/server/README" },
       { text: "Changelog", link: "/CHANGELOG" },
     ],
     sidebar: [
-      { text: "Start", items: [{ text: "Overview", link: "/" }] },
+      { text: "Start", items: [{ text: "Overview", link: "/README" }] },
       {
         text: "Guides",
         items: [
@@ -38,7 +39,7 @@ export default defineConfig({
           { text: "Operations", link: "/docs/operations" },
           { text: "Bundlers and serverless", link: "/docs/bundling" },
           { text: "Storage drivers", link: "/docs/storage-drivers" },
-          { text: "The HTTP service", link: "/packages/server/" },
+          { text: "The HTTP service", link: "/packages/server/README" },
           { text: "Operating the service", link: "/docs/service" },
           { text: "Requests", link: "/docs/requests" },
           { text: "Other clients", link: "/docs/clients" },
@@ -52,7 +53,7 @@ export default defineConfig({
           { text: "Errors", link: "/docs/errors" },
           { text: "Stored format", link: "/docs/internals/format" },
           { text: "Architecture", link: "/docs/internals/architecture" },
-          { text: "Benchmarks", link: "/bench/" },
+          { text: "Benchmarks", link: "/bench/README" },
           { text: "Contributing", link: "/CONTRIBUTING" },
           { text: "Changelog", link: "/CHANGELOG" },
         ],
