@@ -1,5 +1,5 @@
 // Builds the site: a home page, the Markdown files of the repository and their pictures under their own paths, and the API
-// reference beside them. A dead link fails the build.
+// reference beside them. A dead link fails the build, and so does a guide that the navigation lacks.
 
 import { execFileSync } from "node:child_process";
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,5 @@
 import { defineConfig } from "vitepress";
+import { decisions, guides } from "../navigation.mjs";
 
 /** A padlock. */
 const icon =
@@ -24,47 +25,31 @@ export default defineConfig({
     ],
     sidebar: [
       { text: "Start", items: [{ text: "Overview", link: "/README" }] },
-      {
-        text: "Guides",
-        items: [
-          { text: "LangChain", link: "/docs/langchain" },
-          { text: "Library", link: "/docs/library" },
-          { text: "Items", link: "/docs/items" },
-          { text: "Keyword and hybrid search", link: "/docs/hybrid" },
-          { text: "Index types", link: "/docs/index-types" },
-          { text: "Security", link: "/docs/security" },
-          { text: "Storage locations", link: "/docs/storage" },
-          { text: "Embedding models", link: "/docs/embeddings" },
-          { text: "Training", link: "/docs/training" },
-          { text: "Operations", link: "/docs/operations" },
-          { text: "Bundlers and serverless", link: "/docs/bundling" },
-          { text: "Storage drivers", link: "/docs/storage-drivers" },
-          { text: "The HTTP service", link: "/packages/server/README" },
-          { text: "Operating the service", link: "/docs/service" },
-          { text: "Requests", link: "/docs/requests" },
-          { text: "Other clients", link: "/docs/clients" },
-          { text: "The dashboard", link: "/docs/dashboard" },
-        ],
-      },
+      ...guides.map(({ topic, pages }) => ({
+        text: topic,
+        items: pages.map(({ text, path }) => ({ text, link: `/${path.replace(/\.md$/, "")}` })),
+      })),
       {
         text: "Reference",
         items: [
           { text: "API", link: "/api/" },
-          { text: "Errors", link: "/docs/errors" },
-          { text: "Stored format", link: "/docs/internals/format" },
-          { text: "Architecture", link: "/docs/internals/architecture" },
           { text: "Benchmarks", link: "/bench/README" },
-          { text: "Contributing", link: "/CONTRIBUTING" },
           { text: "Changelog", link: "/CHANGELOG" },
+          { text: "Reporting a vulnerability", link: "/SECURITY" },
         ],
       },
       {
-        text: "Decisions",
+        text: "Internals",
         collapsed: true,
-        items: ["commit", "keys", "segments", "search", "training", "storage", "interfaces"].map((name) => ({
-          text: name,
-          link: `/docs/internals/decisions/${name}`,
-        })),
+        items: [
+          { text: "Architecture", link: "/docs/internals/architecture" },
+          { text: "Stored format", link: "/docs/internals/format" },
+          { text: "Contributing", link: "/CONTRIBUTING" },
+          ...decisions.map((name) => ({
+            text: `Decisions: ${name}`,
+            link: `/docs/internals/decisions/${name}`,
+          })),
+        ],
       },
     ],
     outline: [2, 3],
