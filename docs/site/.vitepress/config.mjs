@@ -16,7 +16,17 @@ export default defineConfig({
   cleanUrls: true,
   lastUpdated: false,
   themeConfig: {
-    search: { provider: "local" },
+    search: {
+      provider: "local",
+      options: {
+        // The home page repeats the README. Internals have many of the words that users search.
+        _render: (source, env, md) =>
+          /^(index\.md|docs\/internals\/)/.test(env.relativePath) ? "" : md.render(source, env),
+        miniSearch: {
+          searchOptions: { boostDocument: (page) => (page.startsWith("/api/") ? 0.3 : 1) },
+        },
+      },
+    },
     nav: [
       { text: "Guide", link: "/docs/langchain" },
       { text: "API", link: "/api/" },
