@@ -1,4 +1,5 @@
 import { defineConfig } from "vitepress";
+import { writeForPrograms } from "../llms.mjs";
 import { decisions, guides } from "../navigation.mjs";
 
 /** A padlock. */
@@ -15,6 +16,7 @@ export default defineConfig({
   outDir: "dist",
   cleanUrls: true,
   lastUpdated: false,
+  buildEnd: writeForPrograms,
   themeConfig: {
     search: {
       provider: "local",
