@@ -27,6 +27,7 @@ const codes = [
   "internal",
 ] as const;
 
+/** The reason for a failure; docs/errors.md describes each code. */
 export type ErrorCode = (typeof codes)[number];
 
 /** For codes that come from outside. */

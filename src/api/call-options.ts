@@ -3,11 +3,13 @@
 import type { Filter } from "./filter/compile.js";
 import type { ItemField, MetadataInput, StoredItem } from "./items.js";
 
+/** Options of counting items. */
 export interface CountOptions extends CallOptions, NamespaceOption {
   /** Counts only items whose metadata match. */
   readonly filter?: Filter | undefined;
 }
 
+/** Options of listing indexes. */
 export interface ListIndexesOptions extends CallOptions {
   /** Maximum number. Default: all. */
   readonly limit?: number | undefined;
@@ -15,6 +17,7 @@ export interface ListIndexesOptions extends CallOptions {
   readonly after?: string | undefined;
 }
 
+/** Options of listing ids. */
 export interface ListIdsOptions extends CallOptions, NamespaceOption {
   /** Maximum number. Default: all. */
   readonly limit?: number;
@@ -33,6 +36,7 @@ interface Listing<I extends readonly ItemField[]> extends NamespaceOption {
   readonly after?: string | undefined;
 }
 
+/** Options of listing a page of items. */
 export interface ListItemsOptions<I extends readonly ItemField[] = readonly ItemField[]>
   extends Listing<I>, CallOptions {
   /**
@@ -54,12 +58,14 @@ export interface ListItemsOptions<I extends readonly ItemField[] = readonly Item
  */
 export type OrderBy = Readonly<Record<string, "asc" | "desc">>;
 
+/** One page of the items of an index. */
 export interface ItemPage<I extends readonly ItemField[] = readonly ItemField[]> {
   readonly items: StoredItem<I>[];
   /** Cursor of the next page; absent on the last one. */
   readonly cursor?: string;
 }
 
+/** Options of iterating over items. */
 export interface ItemsOptions<I extends readonly ItemField[] = readonly ItemField[]>
   extends Listing<I>, CallOptions {
   /** Items per page, 1 to 10,000. Default 1,000. */
@@ -70,6 +76,7 @@ export interface ItemsOptions<I extends readonly ItemField[] = readonly ItemFiel
 
 export interface ChangeOptions extends CallOptions, NamespaceOption {}
 
+/** Options of an upsert. */
 export interface UpsertOptions extends CallOptions, NamespaceOption {
   /**
    * Deletes the other items of the namespace (or of none) that match, in the same commit: it
@@ -91,6 +98,7 @@ export interface UpsertOptions extends CallOptions, NamespaceOption {
   readonly skipUnchanged?: boolean;
 }
 
+/** Numbers of the items that an upsert stored, skipped and deleted. */
 export interface UpsertResult {
   /** Stored items. */
   readonly stored: number;
@@ -116,6 +124,7 @@ export interface ItemChange {
   readonly replace?: boolean;
 }
 
+/** Numbers of the items that an update selected and changed. */
 export interface UpdateResult {
   /** Selected items. */
   readonly matched: number;

@@ -60,8 +60,10 @@ export interface PqIndexConfig extends ListsConfig {
   readonly pqBits?: number;
 }
 
+/** The type of a new index, and how it stores vectors. */
 export type IndexConfigInput = FlatIndexConfig | PlainIndexConfig | PqIndexConfig;
 
+/** Options of creating an index. */
 export interface CreateIndexOptions extends CallOptions {
   /** 1 to 128 bytes of UTF-8 without control characters. Not secret. */
   readonly indexName: string;
@@ -85,11 +87,13 @@ export interface CreateIndexOptions extends CallOptions {
   readonly embedding?: EmbeddingInput;
 }
 
+/** Options of opening an index by its name and key. */
 export interface OpenIndexOptions extends CallOptions {
   readonly indexName: string;
   readonly indexKey: IndexKey;
 }
 
+/** Options of loading an index. */
 export interface LoadIndexOptions extends OpenIndexOptions {
   /**
    * A token of `VectorIndex.anchor`: older states of the index are refused. Default: any state is
@@ -103,6 +107,7 @@ export interface LoadIndexOptions extends OpenIndexOptions {
   readonly embedding?: EmbeddingInput;
 }
 
+/** Options of a client of storage locations. */
 export interface EmbeddedClientOptions {
   /** Location of segments. */
   readonly indexLocation: StorageLocation | BlobStore;
@@ -156,6 +161,7 @@ export interface EmbeddedClientOptions {
   readonly models?: ModelOptions;
 }
 
+/** Options of a client of a service. */
 export interface HttpClientOptions {
   /** For example `http://127.0.0.1:8000`. */
   readonly baseUrl: string;

@@ -5,6 +5,7 @@ import { invalid, typeName } from "../checks/input.js";
 /** Share of the nearest items that a query should find, from 0.8 to 0.999, or `"exact"`. */
 export type DeclaredRecall = number | "exact";
 
+/** How much of a trained index a query scans. */
 export interface ProbingOptions {
   /**
    * Recall of the query; excludes `nProbes` and `greedy`. The index scans as much as training

@@ -43,7 +43,9 @@ export interface Item {
   readonly expiresAt?: Date | number | undefined;
 }
 
+/** Fields of a stored item that `include` can name. */
 export type ItemField = "vector" | "decoded" | "contents" | "metadata";
+/** Fields of a match that `include` can name. */
 export type MatchField = "distance" | ItemField;
 
 /** Fields that keyword queries can include. */

@@ -136,6 +136,7 @@ export interface BatchQuery<I extends readonly MatchField[] = readonly MatchFiel
 /** The default of `include`. */
 export type DefaultInclude = readonly ["distance"];
 
+/** Options of getting items by id. */
 export interface GetOptions<I extends readonly ItemField[] = readonly ItemField[]>
   extends CallOptions, NamespaceOption {
   /** Default: all but `decoded`, and `vector` only if the index stores vectors. */
@@ -357,6 +358,7 @@ export interface EmbeddedClient extends Client {
 
 // Description and state of an index.
 
+/** The definition of an index and its present size. */
 export interface IndexDescription {
   readonly indexName: string;
   readonly type: IndexType;

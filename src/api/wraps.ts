@@ -3,6 +3,7 @@
 import type { IndexKey } from "./client.js";
 import type { CallOptions } from "./call-options.js";
 
+/** Options of adding a wrap. */
 export interface WrapOptions extends CallOptions {
   /**
    * Name of the holder, for `list` and `revoke`: 1 to 128 bytes of UTF-8 without control
@@ -27,6 +28,7 @@ export interface WrapOptions extends CallOptions {
   readonly expiresAt?: Date | undefined;
 }
 
+/** A key that opens an index, without the key itself. */
 export interface WrapDescription {
   /** `owner` for the key that the index was created with. */
   readonly name: string;

@@ -2,6 +2,7 @@
 
 import { optionNames } from "../checks/option-names.js";
 
+/** Options of loading embedding models and rerankers. */
 export interface ModelOptions {
   /** A folder of models, each in a folder with its name, searched before any download. */
   readonly localFolder?: string;
@@ -34,6 +35,7 @@ export const modelOptionTable = {
 
 export const modelOptions = optionNames<ModelOptions>("models", modelOptionTable);
 
+/** Progress of the download of a model. */
 export interface ModelProgress {
   readonly model: string;
   readonly file: string;

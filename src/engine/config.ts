@@ -1,9 +1,11 @@
 /** The definition of an index: its type, metric and sizes. Names are the specification's. */
 
 export const metrics = ["euclidean", "cosine", "squared_euclidean"] as const;
+/** How the distance of two vectors is measured. */
 export type Metric = (typeof metrics)[number];
 
 export const indexTypes = ["ivfflat", "ivf", "ivfpq"] as const;
+/** How an index stores vectors; docs/index-types.md compares the types. */
 export type IndexType = (typeof indexTypes)[number];
 
 /** How `ivfflat` stores a vector's components; the default is the first. */

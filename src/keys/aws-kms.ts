@@ -13,6 +13,7 @@ export interface KmsClientLike {
   destroy(): void;
 }
 
+/** Options of `awsKmsKey`. */
 export interface AwsKmsKeyOptions {
   /** The ARN of a symmetric key, or of an alias. */
   readonly keyId: string;

@@ -5,6 +5,7 @@ import { optionNames, takeOptions } from "../checks/option-names.js";
 import { checkServiceUrl, checkToken, postKeyRequest, textAt } from "./http-provider.js";
 import type { KeyContext, KeyProvider } from "./key-provider.js";
 
+/** Options of `googleKmsKey`. */
 export interface GoogleKmsKeyOptions {
   /** `projects/…/locations/…/keyRings/…/cryptoKeys/…`. */
   readonly name: string;

@@ -50,6 +50,7 @@ export function passphraseKey(passphrase: string): KeyProvider {
   };
 }
 
+/** Options of `fileKey`. */
 export interface FileKeyOptions {
   /** Creates the file with a new key if an index is created and there is no file. Default false. */
   readonly create?: boolean | undefined;

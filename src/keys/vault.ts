@@ -4,6 +4,7 @@ import { optionNames, takeOptions } from "../checks/option-names.js";
 import { checkServiceUrl, checkToken, postKeyRequest, textAt } from "./http-provider.js";
 import type { KeyContext, KeyProvider } from "./key-provider.js";
 
+/** Options of `vaultKey`. */
 export interface VaultKeyOptions {
   /** For example `https://vault.example.com:8200`. */
   readonly address: string;

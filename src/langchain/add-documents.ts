@@ -11,12 +11,14 @@ import type { Item, NamespaceOption, Vector, VectorIndex } from "../api/vector-i
 import type { StoreLimits } from "./store-limits.js";
 import { takeDocuments, type TakenDocument, toItems } from "./documents.js";
 
+/** Progress of storing documents. */
 export interface AddProgress {
   /** Documents stored so far, from the first: `documents.slice(stored)` remains. */
   readonly stored: number;
   readonly total: number;
 }
 
+/** Options of storing documents. */
 export interface AddOptions extends NamespaceOption {
   /** One id per document. Default: the document's own id, or a random UUID. */
   readonly ids?: readonly string[];

@@ -16,6 +16,7 @@ import type { AddOptions } from "./add-documents.js";
 import type { StoreLimits } from "./store-limits.js";
 import { toNumbers } from "./to-numbers.js";
 
+/** Options of storing images. */
 export interface AddImagesOptions extends Omit<AddOptions, "deleteFilter" | "skipUnchanged"> {
   /** One per image, or one for all. Default: none. */
   readonly metadatas?: object[] | object;

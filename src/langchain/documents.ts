@@ -83,6 +83,7 @@ export function toDocument({ id, contents = "", metadata = {} }: StoredItem): Do
   return new Document({ id, pageContent: contents, metadata });
 }
 
+/** Options of iterating over documents. */
 export interface DocumentsOptions extends CallOptions, NamespaceOption {
   /** Only matching documents, within the store's own filter. */
   readonly filter?: Filter | undefined;
@@ -92,6 +93,7 @@ export interface DocumentsOptions extends CallOptions, NamespaceOption {
   readonly after?: string | undefined;
 }
 
+/** Options of listing a page of documents. */
 export interface ListDocumentsOptions extends CallOptions, NamespaceOption {
   readonly filter?: Filter | undefined;
   /** Documents per page, 1 to 10,000. Default 1,000. */
@@ -100,6 +102,7 @@ export interface ListDocumentsOptions extends CallOptions, NamespaceOption {
   readonly cursor?: string | undefined;
 }
 
+/** One page of the documents of a store. */
 export interface DocumentPage {
   readonly documents: Document[];
   /** Cursor of the next page; absent on the last one. */

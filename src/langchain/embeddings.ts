@@ -11,6 +11,7 @@ import { embedImage } from "./add-images.js";
 import { chooseEmbeddings, sealdexModel } from "./choose-embeddings.js";
 import { toNumbers } from "./to-numbers.js";
 
+/** Options of `SealdexEmbeddings`. */
 export interface SealdexEmbeddingsParams extends ModelOptions {
   /**
    * Name of an embedding model. Default `default`, which matches meaning and wording and needs no

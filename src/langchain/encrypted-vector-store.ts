@@ -66,6 +66,7 @@ const getOptions = optionNames<NamespaceOption>("getByIds", { namespace: true })
 /** Deletes documents by id, by a filter that does not match everything, or all of them. */
 export type DeleteParams = Selection & NamespaceOption;
 
+/** A LangChain.js vector store whose vectors, texts, ids and metadata are encrypted. */
 export class EncryptedVectorStore extends SimilaritySearches {
   readonly #index: StoreIndex;
   readonly #models: Models;

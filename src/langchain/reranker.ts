@@ -10,6 +10,7 @@ import { Models } from "../embedding/models.js";
 import { optionNames, takeOptions } from "../checks/option-names.js";
 import { rankBest, type RerankInput, type Reranker } from "../embedding/reranker.js";
 
+/** Options of `SealdexReranker`. */
 export interface SealdexRerankerParams extends ModelOptions {
   /** The name of a cross-encoder, for example `ms-marco-MiniLM-L-6-v2`, or a scoring function. */
   readonly model: RerankInput;

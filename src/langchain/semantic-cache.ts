@@ -10,6 +10,7 @@ import { invalid } from "../checks/input.js";
 import { optionNames, takeOptions } from "../checks/option-names.js";
 import type { EncryptedVectorStore } from "./encrypted-vector-store.js";
 
+/** Options of an `EncryptedSemanticCache`. */
 export interface SemanticCacheOptions {
   /** Minimum score of a prompt to count as the same, in [0, 1]. Default 0.95. */
   readonly scoreThreshold?: number;

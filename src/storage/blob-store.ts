@@ -33,6 +33,7 @@ export interface ListOptions extends OperationOptions {
   readonly after?: string;
 }
 
+/** The contract of a storage driver: blobs under names, each created once and never changed. */
 export interface BlobStore {
   /**
    * Reads a range of a blob; null if there is no such blob. A range beyond the end returns the

@@ -12,6 +12,7 @@ import { outageCases, type OutageServer } from "./outage-cases.js";
 export type { ConformanceLocation } from "./conformance-cases.js";
 export type { OutageServer } from "./outage-cases.js";
 
+/** A test runner, and the driver that it tests. */
 export interface ConformanceOptions {
   /** Registers a case with the test runner. Allow the longest case a minute if the location is slow. */
   readonly test: (name: string, run: () => Promise<void>) => unknown;
@@ -24,6 +25,7 @@ export function storageConformance({ test, factory }: ConformanceOptions): void 
   for (const [name, run] of Object.entries(cases)) test(name, () => runCase(factory, run));
 }
 
+/** A test runner, the driver that it tests, and the server behind the driver. */
 export interface OutageConformanceOptions extends ConformanceOptions {
   /** The server of every location that `factory` makes; nothing else may depend on it meanwhile. */
   readonly server: () => OutageServer;

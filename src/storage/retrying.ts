@@ -19,6 +19,7 @@ import { holdsBytes } from "./holds-bytes.js";
 import { performance, timers } from "../async/timers.js";
 import { none, own } from "../checks/value-kinds.js";
 
+/** Options of `withRetries`. */
 export interface RetryOptions {
   /**
    * Time limit of one operation in milliseconds, including all attempts; an attempt may take a

@@ -9,6 +9,8 @@ export interface Ranking {
 }
 
 /**
+ * How a hybrid search combines the scores of vectors and words.
+ *
  * - `automatic`: the weighted sum of scores, with an `alpha` for each query: the more the sides agree on it, the more vectors
  *   count.
  * - `rank`: reciprocal rank fusion, the sum of weight / (k + rank) over the sides. Default of `k`: 60.

@@ -21,6 +21,7 @@ export const languages = [
 /** A language with stemming. */
 export type Language = (typeof languages)[number];
 
+/** Options of splitting text into terms. */
 export interface AnalyzerOptions {
   /**
    * Language of stems and stop words. `none` neither stems nor drops words: for names, code, or
@@ -34,6 +35,7 @@ export interface AnalyzerOptions {
   readonly stopWords?: boolean | readonly string[];
 }
 
+/** Options of the index for keyword search. */
 export interface TextIndexOptions {
   readonly analyzer?: AnalyzerOptions;
   /**

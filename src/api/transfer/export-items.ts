@@ -13,6 +13,7 @@ import type {
 } from "../vector-index.js";
 import { encodeLine, type VectorForm } from "./item-line.js";
 
+/** Options of `exportItems`. */
 export interface ExportOptions extends CallOptions, NamespaceOption {
   readonly from: VectorIndex;
   /** Only items whose metadata match. */

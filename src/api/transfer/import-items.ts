@@ -7,6 +7,7 @@ import type { VectorIndex } from "../vector-index.js";
 import { ingest, type IngestItem, type IngestOptions, type IngestResult } from "./ingest.js";
 import { decodeLine } from "./item-line.js";
 
+/** Options of `importItems`. */
 export interface ImportOptions extends Omit<IngestOptions, "items" | "onProgress"> {
   readonly to: VectorIndex;
   /** Text or UTF-8 bytes: a file's stream, or the result of `exportItems`. */
@@ -17,6 +18,7 @@ export interface ImportOptions extends Omit<IngestOptions, "items" | "onProgress
   readonly onProgress?: (progress: ImportProgress) => void;
 }
 
+/** Progress of `importItems`. */
 export interface ImportProgress extends IngestResult {
   /** Lines stored so far. To resume, pass the next line as `fromLine`. */
   readonly lines: number;

@@ -10,6 +10,7 @@ import type { CallOptions, Item, NamespaceOption, VectorIndex } from "../vector-
 
 export type IngestItem = Item & NamespaceOption;
 
+/** Options of `ingest`. */
 export interface IngestOptions extends CallOptions {
   readonly to: VectorIndex;
   /**
@@ -31,6 +32,7 @@ export interface IngestOptions extends CallOptions {
   readonly onProgress?: (progress: IngestResult) => void;
 }
 
+/** Numbers of the items that `ingest` processed. */
 export interface IngestResult {
   /** Items taken from the source and stored. */
   readonly items: number;

@@ -7,6 +7,7 @@ import { optionNames, takeOptions } from "../../checks/option-names.js";
 import { namespaceBatches } from "./ingest.js";
 import type { CallOptions, Item, NamespaceOption, VectorIndex } from "../vector-index.js";
 
+/** Options of `reembed`. */
 export interface ReembedOptions extends CallOptions {
   /** Only read. */
   readonly from: VectorIndex;
@@ -16,6 +17,7 @@ export interface ReembedOptions extends CallOptions {
   readonly onProgress?: (progress: ReembedProgress) => void;
 }
 
+/** Progress of `reembed`. */
 export interface ReembedProgress {
   /** Items processed so far, in the order of their ids. */
   readonly done: number;

@@ -6,6 +6,7 @@ import type { CallOptions, EmbeddedClient, EmbeddedClientOptions } from "../../a
 import { atLocation } from "./with-location-client.js";
 import { type CollectedIndex, deleteOrphans } from "../maintenance/orphans.js";
 
+/** Options of `collectGarbage`. */
 export interface CollectGarbageOptions extends CallOptions {
   /** Deletes nothing, and returns the objects that would be deleted. Default: false. */
   readonly dryRun?: boolean;

@@ -32,6 +32,7 @@ import { foldersOf, type IndexFolders } from "../open/client-resources.js";
 import type { OpenIndex } from "../open/open-index.js";
 import { listRecords } from "../open/record-access.js";
 
+/** Options of `copyIndex`. */
 export interface CopyIndexOptions extends OpenIndexOptions, CallOptions {
   /** Locations, or an embedded client that is already there. */
   readonly from: EmbeddedClient | EmbeddedClientOptions;

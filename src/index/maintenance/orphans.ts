@@ -27,6 +27,7 @@ import type { JobRunner } from "../open/job-runner.js";
 import { foldersOf, type IndexFolders } from "../open/client-resources.js";
 import { listRecords } from "../open/record-access.js";
 
+/** An index whose rest `collectGarbage` deleted. */
 export interface CollectedIndex {
   readonly indexName: string;
   /** How many objects of it there were. */
