@@ -155,6 +155,7 @@ export interface Erasure {
   readonly version: number;
 }
 
+/** The result of erasing a namespace. */
 export interface ErasureReceipt extends Erasure {
   /** The same, signed by the key that signs commits: see `Namespaces.readReceipt`. */
   readonly receipt: string;
