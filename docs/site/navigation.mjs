@@ -11,6 +11,7 @@ export const guides = [...table.matchAll(/^\| ([^|]+) \| (\[.+) \|$/gm)].map(([,
   topic,
   pages: [...links.matchAll(/\[([^\]]+)\]\(([^)]+)\)/g)].map(([, text, path]) => ({ text, path })),
 }));
+guides[0]?.pages.unshift({ text: "Overview", path: "README.md" });
 
 const listed = new Set(guides.flatMap(({ pages }) => pages.map(({ path }) => path)));
 const unlisted = readdirSync(new URL("docs/", root))

@@ -36,7 +36,6 @@ export default defineConfig({
       { text: "Changelog", link: "/CHANGELOG" },
     ],
     sidebar: [
-      { text: "Start", items: [{ text: "Overview", link: "/README" }] },
       ...guides.map(({ topic, pages }) => ({
         text: topic,
         items: pages.map(({ text, path }) => ({ text, link: `/${path.replace(/\.md$/, "")}` })),
