@@ -16,6 +16,7 @@ const expected = {
   "README.md": ["Keys are rotated every year."],
   "docs/library.md": ["id: '1'"],
   "docs/migrating.md": ["15 items", "hnswlib-0 Keys are rotated every year.", "every item as it was"],
+  "docs/tutorial.md": ["2 pieces", "Every year, in March.", "office.md#0", "1 left", "rotated", "copied"],
   "docs/langchain.md": ["keys Keys are rotated every year."],
   "filters.mjs": ["a dotted path                        cities, mountains, rivers", "unknown operator"],
   "http.mjs": ["Keys are rotated every year.", "Salmon swim upstream."],
@@ -62,11 +63,10 @@ function namesIn(text, name) {
   return names.trim().split(" ");
 }
 
-const pages = ["README.md", "docs/langchain.md", "docs/library.md", "docs/migrating.md"].map((name) => ({
-  name,
-  read: programsOf,
-  path: name,
-}));
+const pages = [
+  "README.md",
+  ...["langchain", "library", "migrating", "tutorial"].map((page) => `docs/${page}.md`),
+].map((name) => ({ name, read: programsOf, path: name }));
 const examples = readdirSync(join(root, "examples", "langchain"))
   .filter((name) => name.endsWith(".mjs"))
   .map((name) => ({ name, read: (text) => [text], path: join("examples", "langchain", name) }));
