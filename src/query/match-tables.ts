@@ -8,7 +8,7 @@ import { spilledSegments } from "./secondary-segments.js";
 import type { OpenSegment, Snapshot } from "./snapshot/snapshot.js";
 
 /** A table that is in use. */
-interface UsedMatchTable {
+export interface UsedMatchTable {
   readonly table: MatchTable;
   release(): void;
 }
@@ -22,13 +22,10 @@ export function useMatchTable(scope: SearchScope): UsedMatchTable | undefined {
   const release = () => cache.unpin(keys);
   const known = cache.pinOpened(keys);
   if (known !== undefined) return { table: known[0], release };
-  const table = new MatchTable(matchesOf(snapshot, matches, spilledSegments(snapshot).segments));
-  if (searcher.hasRoom(table.bytes + entryBytes)) {
-    cache.put(matches, table);
-    const put = cache.pinOpened(keys);
-    if (put !== undefined) return { table: put[0], release };
-  }
-  return { table, release: () => table.free() };
+  const own = new MatchTable(matchesOf(snapshot, matches, spilledSegments(snapshot).segments));
+  if (!searcher.hasRoom(own.bytes + entryBytes)) return { table: own, release: () => own.free() };
+  cache.putPinned(matches, own);
+  return { table: own, release };
 }
 
 function matchesOf(snapshot: Snapshot, matches: Matches, spilled: readonly OpenSegment[]): MatchesOf {

@@ -7,7 +7,7 @@ import { chooseScanner } from "../engine/scan/choose-codec.js";
 import { Search } from "../engine/scan/scan-blocks.js";
 import type { Task } from "../engine/threads/run.js";
 import { type Probing, scanLimits } from "./list-limits.js";
-import { useMatchTable } from "./match-tables.js";
+import { type UsedMatchTable, useMatchTable } from "./match-tables.js";
 import { withMatches } from "./matches.js";
 import { type BlockScan, foundIn, scanListBlocks, type SearchResult } from "./scan-list-blocks.js";
 import { isTrained, type SearchScope, type TrainedScope } from "./search-scope.js";
@@ -26,9 +26,10 @@ export function* searchAll(
   searcher.residency.ensureTable(snapshot);
   const query = new QueryVector(config.metric, vector, trained?.quantizer.rotation);
   const search = new Search(query, chooseScanner(config, query, trained), probing.topK);
-  const used = useMatchTable(scope);
-  const scan = { search, matching: used?.table, signal, slice: new TimeSlice() };
+  let used: UsedMatchTable | undefined;
   try {
+    used = useMatchTable(scope);
+    const scan = { search, matching: used?.table, signal, slice: new TimeSlice() };
     const ungrouped = withMatches(snapshot.ungroupedListBlocks, matches);
     yield* scanListBlocks(scope, scan, { blocks: ungrouped, distances: [], pruned: false });
     if (isTrained(scope)) yield* searchEveryList(scope, query, probing, scan);

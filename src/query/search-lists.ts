@@ -20,7 +20,7 @@ import {
   scanLimits,
   wider,
 } from "./list-limits.js";
-import { tableOfAll, useMatchTable } from "./match-tables.js";
+import { tableOfAll, type UsedMatchTable, useMatchTable } from "./match-tables.js";
 import { distributionOf, rowsToFind, withMatches } from "./matches.js";
 import { isComplete } from "./open-list-blocks.js";
 import { noEpoch } from "./residency.js";
@@ -40,9 +40,10 @@ export function* searchLists(
   probing: Probing,
   signal: AbortSignal | undefined,
 ): Task<SearchResult> {
-  const used = useMatchTable(scope);
   const search = createSearch(scope, vector, probing.topK);
+  let used: UsedMatchTable | undefined;
   try {
+    used = useMatchTable(scope);
     const chosen = chooseLists(scope, search, used?.table, probing);
     if (chosen.blocks.length > 0 || !search.isFull) {
       const scan = { search, matching: used?.table, signal, slice: new TimeSlice() };

@@ -170,6 +170,12 @@ export class CacheGroup {
     this.#account.settle();
   }
 
+  /** Caches a value whose key is not here, pinned: call `unpin` when done. A closed group keeps it until then. */
+  putPinned<T extends CachedValue>(key: CacheKey<T>, value: T): void {
+    this.#add(key, value, 1);
+    this.#account.settle();
+  }
+
   unpin(keys: readonly CacheKey<CachedValue>[]): void {
     for (const key of keys) {
       const entry = this.#entries.get(key);
