@@ -20,7 +20,7 @@ export const variables: readonly Variable[] = [
   variable(
     "SEALDEX_ROOT_KEY",
     "none, required unless `SEALDEX_API_KEYS` is set",
-    "Issues API keys and authenticates their records; also an API key for everything. At least 32 characters.",
+    "Issues and authenticates API keys; also an API key for everything. At least 32 characters.",
   ),
   variable(
     "SEALDEX_API_KEYS",
@@ -49,7 +49,7 @@ export const variables: readonly Variable[] = [
   variable(
     "SEALDEX_INDEX_KEY",
     "none: every request carries a key",
-    "Key provider of index keys, so that requests need no `index_key`: `file:./index.key`, `passphrase-file:./passphrase`, `aws-kms:<key ARN>` (needs `npm install @aws-sdk/client-kms`), `google-kms:projects/…/cryptoKeys/<key>` as the service account of the machine or of the key file in `GOOGLE_APPLICATION_CREDENTIALS`, or `vault:https://<host>/<mount>/<key>` with the token in `VAULT_TOKEN`, or in the file `VAULT_TOKEN_FILE`, which is read with each use. Everyone with an API key for such an index then opens it.",
+    "Key provider that supplies index keys, so that requests need no `index_key`: `file:<path>`, `passphrase-file:<path>`, `aws-kms:<key ARN>`, `google-kms:projects/…/cryptoKeys/<key>` or `vault:https://<host>/<mount>/<key>`. Everyone with an API key for an index then opens it.",
   ),
   variable(
     "SEALDEX_MAX_STALENESS_MS",
@@ -75,7 +75,7 @@ export const variables: readonly Variable[] = [
   variable(
     "SEALDEX_MODELS",
     "none",
-    "Embedding models that indexes may use besides the built-in ones, separated by commas, such as `all-MiniLM-L6-v2`. Needs `npm install @huggingface/transformers`.",
+    "Embedding models besides the built-in ones, separated by commas, such as `all-MiniLM-L6-v2`. Needs `npm install @huggingface/transformers`.",
   ),
   variable("SEALDEX_MODEL_FOLDER", "none", "A folder of models, each in a folder with its name."),
   variable("SEALDEX_MODEL_CACHE", "`~/.cache/sealdex/models`", "Folder of downloaded models."),
@@ -83,29 +83,29 @@ export const variables: readonly Variable[] = [
   variable(
     "SEALDEX_HOST",
     "`127.0.0.1`",
-    "Address to listen on. For any other, set `SEALDEX_TLS_CERT_FILE` or use a proxy with TLS, since requests contain keys; otherwise the service logs a warning.",
+    "Address to listen on. For any other, set `SEALDEX_TLS_CERT_FILE` or use a proxy with TLS, since requests contain keys.",
   ),
   variable(
     "SEALDEX_TLS_CERT_FILE",
     "none: HTTP without TLS",
-    "A PEM file with the certificate of the service, followed by those that lead to its authority. A renewed one needs a restart.",
+    "PEM file with the certificate chain of the service. Restart to use a renewed one.",
   ),
-  variable("SEALDEX_TLS_KEY_FILE", "none", "A PEM file with the key of the certificate."),
+  variable("SEALDEX_TLS_KEY_FILE", "none", "PEM file with the key of the certificate."),
   variable(
     "SEALDEX_TLS_CLIENT_CA_FILE",
     "none",
-    "A PEM file with the authorities of client certificates; connections without such a certificate are then refused.",
+    "PEM file with the authorities of client certificates, which are then required.",
   ),
   variable(
     "SEALDEX_CONFIG",
     "none",
-    "A YAML file with settings, as is `--config`: `index_location` in it is `SEALDEX_INDEX_LOCATION`. The environment wins.",
+    "YAML file with settings, like `--config`: `index_location` in it is `SEALDEX_INDEX_LOCATION`. The environment wins.",
   ),
   variable("SEALDEX_PORT", "`8000`", "0 lets the system choose."),
   variable(
     "SEALDEX_PROCESSES",
     "`1`",
-    "Number of processes on the port, about one per core. They share limits per minute and metrics; other limits apply to each process.",
+    "Number of processes on the port, at most one per core. Most limits apply to each process.",
   ),
   ...Object.values(limitSettings),
 ];
