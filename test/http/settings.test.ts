@@ -260,9 +260,8 @@ describe("limits", () => {
   });
 });
 
-test("the README and --help list the variables that are read, with their defaults", () => {
-  const readme = readFileSync(new URL("../../packages/server/README.md", import.meta.url), "utf8");
-  const rows = readme.split("\n").filter((line) => line.startsWith("| `SEALDEX_"));
+test("docs/service.md and --help list the variables that are read, with their defaults", () => {
+  const rows = settingRows("docs/service.md");
   expect(rows).toEqual(
     variables.map(({ name, byDefault, meaning }) => `| \`${name}\` | ${byDefault} | ${meaning} |`),
   );
@@ -275,3 +274,14 @@ test("the README and --help list the variables that are read, with their default
   expect(rows.map((row) => /SEALDEX_\w+/.exec(row)?.[0]).sort()).toEqual([...read].sort());
   for (const name of read) expect(settingsHelp()).toContain(`  ${name} (default: `);
 });
+
+test("the README's settings exist", () => {
+  const names = settingRows("packages/server/README.md").map((row) => /SEALDEX_\w+/.exec(row)?.[0]);
+  expect(names).toHaveLength(7);
+  expect(variables.map(({ name }) => name)).toEqual(expect.arrayContaining(names));
+});
+
+function settingRows(page: string): string[] {
+  const text = readFileSync(new URL(`../../${page}`, import.meta.url), "utf8");
+  return text.split("\n").filter((line) => line.startsWith("| `SEALDEX_"));
+}

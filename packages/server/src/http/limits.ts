@@ -1,4 +1,4 @@
-/** Limits of one request, and of all together: for each its default, and its meaning for the README. */
+/** Limits of one request, and of all together: for each its default, and its meaning for docs/service.md. */
 
 import { getHeapStatistics } from "node:v8";
 
@@ -25,7 +25,7 @@ const bytes = (byDefault: number, meaning: string, inWords?: string): Limit => (
 const ms = (byDefault: number, meaning: string): Limit => ({ unit: "milliseconds", byDefault, meaning });
 const count = (byDefault: number, meaning: string): Limit => ({ unit: "count", byDefault, meaning });
 
-/** In the order of the README. */
+/** In the order of docs/service.md. */
 export const limitTable = {
   bodyBytesMax: bytes(
     Math.min(256 * MiB, bodiesBytesMax),

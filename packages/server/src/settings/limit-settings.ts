@@ -8,7 +8,7 @@ interface LimitSetting {
   readonly name: string;
   readonly min: number;
   readonly max: number;
-  /** As in the README. */
+  /** As in docs/service.md. */
   readonly meaning: string;
   readonly byDefault: string;
 }

@@ -1,4 +1,4 @@
-/** The settings as shown by `serve --help`. The README has the same table. */
+/** The settings as shown by `serve --help`. docs/service.md has the same table. */
 
 import { limitSettings } from "./limit-settings.js";
 
@@ -15,7 +15,7 @@ const variable = (name: string, byDefault: string, meaning: string): Variable =>
   meaning,
 });
 
-/** In the order of the README. */
+/** In the order of docs/service.md. */
 export const variables: readonly Variable[] = [
   variable(
     "SEALDEX_ROOT_KEY",
