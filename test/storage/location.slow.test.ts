@@ -39,11 +39,14 @@ test("a caller's own store is used as it is, and told from a location", () => {
 });
 
 test("anything else is an invalid request, and the message names the expected value", () => {
-  for (const location of [{ location: "disk" }, { location: 3 }, {}, null, undefined, "memory", []]) {
+  for (const location of [{ location: "disk" }, { location: 3 }, {}, null, undefined, []]) {
     const { code, message } = refusal(location);
     expect(code).toBe("invalid_request");
     expect(message).toContain("redis, postgres, memory, s3, gcs, local");
   }
+  expect(refusal("./data").message).toContain(
+    'expected an object, such as { location: "local", path: "./data" }',
+  );
   for (const path of [undefined, "", 3, null, "a\0b"]) {
     const { code, message } = refusal({ location: "local", path });
     expect(code).toBe("invalid_request");
