@@ -8,6 +8,7 @@ export { invalid } from "./checks/input.js";
 export { type ResultSettings, served, type ServedIndex } from "./api/served-index.js";
 export { unknownName } from "./checks/option-names.js";
 export { onBehalfOf, yieldIfDue } from "./async/event-loop.js";
+export { createKeyFile } from "./keys/secret-providers.js";
 export type { VectorForm } from "./api/transfer/item-line.js";
 export type { WordField } from "./api/vector-index.js";
 export type { ModelOptions } from "./embedding/model-options.js";

@@ -73,7 +73,7 @@ export function fileKey(path: string, options: FileKeyOptions = {}): KeyProvider
   return {
     name: keyFileName,
     async wrap(key, context) {
-      if (create && !existsSync(path)) await createKeyFile(path);
+      if (create) await createKeyFile(path);
       return sealUnder(await readKeyFile(path), keyFileName, context, key);
     },
     // Never creates the file: a new key would not open the index.
@@ -93,10 +93,11 @@ async function readKeyFile(path: string): Promise<KeyObject> {
 }
 
 /**
- * Creates a key file, readable by its owner only. The file appears with its key; of several
- * processes, one creates it.
+ * Creates a key file, readable by its owner only, unless there is one: returns whether it did. The
+ * file appears with its key; of several processes, one creates it.
  */
-async function createKeyFile(path: string): Promise<void> {
+export async function createKeyFile(path: string): Promise<boolean> {
+  if (existsSync(path)) return false;
   const draft = `${path}.${randomBytes(8).toString("hex")}.tmp`;
   try {
     const file = await open(draft, "wx", 0o600);
@@ -108,9 +109,10 @@ async function createKeyFile(path: string): Promise<void> {
     }
     await link(draft, path);
     await syncFolder(dirname(path));
+    return true;
   } catch (cause) {
     // Another process created it in between.
-    if (isError(cause) && cause.code === "EEXIST") return;
+    if (isError(cause) && cause.code === "EEXIST") return false;
     throw new SealdexError("not_found", "key file: cannot be created", { cause });
   } finally {
     await rm(draft, { force: true });

@@ -136,7 +136,7 @@ function scanOpened(
       ? searcher.spilled.probes(snapshot, trained.model, table, sought)
       : undefined;
   if (spilled !== undefined) {
-    // The rows that are in one list need as many lists as ever.
+    // Rows in one list alone are found in as many lists as without second lists.
     const reach = searcher.residency.spilled.areAll ? spilled : wider(spilled, limits);
     search.query.reserve(spilled.rowsMax);
     const count = search.within(among, reach, spilled);

@@ -3,15 +3,14 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import type { ApiKey } from "./answers.js";
+import { Confirm } from "./confirm.js";
 import { Failure, isUnsupported } from "./failure.js";
 import { formatTime } from "./format.js";
 import { IssueKey } from "./issue-key.js";
 import { useLoaded } from "./loaded.js";
-import { Modal } from "./modal.js";
 import { Pager } from "./pager.js";
 import { ask } from "./session.js";
 import { Table } from "./table.js";
-import { useTask } from "./task.js";
 
 const pageSize = 50;
 
@@ -79,13 +78,20 @@ export function Keys() {
         <IssueKey key={like.value?.id} like={like.value} onIssued={() => void reload()} />
       </div>
       {revoking.value !== undefined && (
-        <ConfirmRevocation
-          apiKey={revoking.value}
+        <Confirm
+          title={`Revoke “${revoking.value.name}”?`}
+          action="Revoke it"
+          work={() => ask("DELETE", `/v1/keys/${revoking.value?.id}`)}
           onClose={() => {
             revoking.value = undefined;
             void reload();
           }}
-        />
+        >
+          <p>
+            Requests with this key are refused at once by this process, and by all others after at most 10
+            seconds. It cannot be undone.
+          </p>
+        </Confirm>
       )}
     </>
   );
@@ -95,39 +101,4 @@ async function load(after: string | undefined): Promise<ApiKey[]> {
   const range = new URLSearchParams({ limit: String(pageSize), ...(after !== undefined && { after }) });
   const { keys } = await ask<{ keys: ApiKey[] }>("GET", `/v1/keys?${range.toString()}`);
   return keys;
-}
-
-interface ConfirmRevocationProps {
-  readonly apiKey: ApiKey;
-  readonly onClose: () => void;
-}
-
-function ConfirmRevocation({ apiKey, onClose }: ConfirmRevocationProps) {
-  const { isBusy, failure, run } = useTask();
-  const revoke = (dialog: HTMLDialogElement | null) =>
-    run(async () => {
-      await ask("DELETE", `/v1/keys/${apiKey.id}`);
-      dialog?.close();
-    });
-
-  return (
-    <Modal title={`Revoke “${apiKey.name}”?`} onClose={onClose}>
-      <p>
-        Requests with this key are refused at once by this process, and by all others after at most 10
-        seconds. It cannot be undone.
-      </p>
-      <Failure error={failure.value} />
-      <form method="dialog" class="actions">
-        <button type="submit">Keep it</button>
-        <button
-          type="button"
-          class="danger"
-          disabled={isBusy.value}
-          onClick={(event) => void revoke(event.currentTarget.closest("dialog"))}
-        >
-          Revoke it
-        </button>
-      </form>
-    </Modal>
-  );
 }

@@ -2,10 +2,10 @@
 
 import { useSignal } from "@preact/signals";
 import type { ComponentType } from "preact";
+import { Confirm } from "../confirm.js";
 import { Failure } from "../failure.js";
 import { formatBytes, formatCount } from "../format.js";
 import { useLoaded } from "../loaded.js";
-import { Modal } from "../modal.js";
 import { Navigation, route } from "../navigation.js";
 import { SecretField } from "../secret-field.js";
 import { ask } from "../session.js";
@@ -123,10 +123,6 @@ function OpenForm() {
 
 function DeleteIndex({ opened: { index } }: { readonly opened: Opened }) {
   const isAsked = useSignal(false);
-  const { isBusy, failure, run } = useTask();
-  const close = () => {
-    isAsked.value = false;
-  };
   return (
     <>
       <button
@@ -139,21 +135,16 @@ function DeleteIndex({ opened: { index } }: { readonly opened: Opened }) {
         Delete
       </button>
       {isAsked.value && (
-        <Modal title={`Delete “${index.indexName}”?`} onClose={close}>
+        <Confirm
+          title={`Delete “${index.indexName}”?`}
+          action="Delete it"
+          work={deleteOpened}
+          onClose={() => {
+            isAsked.value = false;
+          }}
+        >
           <p>All its items are deleted. It cannot be undone.</p>
-          <Failure error={failure.value} />
-          <form method="dialog" class="actions">
-            <button type="submit">Keep it</button>
-            <button
-              type="button"
-              class="danger"
-              disabled={isBusy.value}
-              onClick={() => void run(deleteOpened)}
-            >
-              Delete it
-            </button>
-          </form>
-        </Modal>
+        </Confirm>
       )}
     </>
   );

@@ -11,7 +11,7 @@ import {
   clientOptions,
   type KeyArguments,
   newKeyIn,
-  openingKey,
+  openWithKey,
   useClient,
   useIndex,
   withKeyFile,
@@ -94,7 +94,7 @@ export function addIndexCommand(program: Command, read: ReadSettings): void {
     .action((name: string, { yes, keyFile }: KeyArguments & { readonly yes?: boolean }) =>
       useClient(read, async (client, settings) => {
         if (yes !== true) throw invalid(`delete: add --yes to delete ${name} and all its data`);
-        const indexKey = await openingKey(client, settings, name, keyFile);
+        const { indexKey } = await openWithKey(client, settings, name, keyFile);
         await client.deleteIndex({ indexName: name, indexKey });
         print(`Deleted ${name}.`);
       }),
@@ -108,7 +108,7 @@ async function copy(
   { to, newName, keyFile }: CopyArguments,
 ): Promise<void> {
   const target = to === undefined ? clientOptions(settings) : { indexLocation: parseLocation(to, "--to") };
-  const indexKey = await openingKey(client, settings, indexName, keyFile);
+  const { indexKey } = await openWithKey(client, settings, indexName, keyFile);
   const name = { indexName, indexKey, ...(newName !== undefined && { newName }) };
   await withBar((bar) =>
     copyIndex({

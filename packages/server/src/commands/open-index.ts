@@ -1,17 +1,15 @@
 /** Opens the index of a command at the locations of the service. */
 
-import { writeFile } from "node:fs/promises";
 import type { Command } from "commander";
 import {
   createClient,
   type EmbeddedClient,
   fileKey,
-  generateKey,
   type IndexKey,
   SealdexError,
   type VectorIndex,
 } from "sealdex/core";
-import { invalid } from "sealdex/wire";
+import { createKeyFile, invalid } from "sealdex/wire";
 import { readSecret } from "../settings/secret-file.js";
 import type { ReadSettings, Settings } from "../settings/settings.js";
 
@@ -45,11 +43,10 @@ export function useIndex(
   { keyFile }: KeyArguments,
   work: (index: VectorIndex) => Promise<void>,
 ): Promise<void> {
-  return useClient(read, async (client, settings) =>
-    work(
-      await client.loadIndex({ indexName, indexKey: await openingKey(client, settings, indexName, keyFile) }),
-    ),
-  );
+  return useClient(read, async (client, settings) => {
+    const { index } = await openWithKey(client, settings, indexName, keyFile);
+    await work(index);
+  });
 }
 
 export function clientOptions({
@@ -80,31 +77,34 @@ export async function indexKeyOf({ indexKey }: Settings, keyFile: string | undef
   throw invalid("--key-file: expected a file with the key of the index, or SEALDEX_INDEX_KEY, got neither");
 }
 
-/** The key that opens an index: the one in the file, or a key provider for it, as the library's `fileKey`. */
-export async function openingKey(
+interface OpenedIndex {
+  readonly index: VectorIndex;
+  readonly indexKey: IndexKey;
+}
+
+/** Opens an index by the key in the file: that key, or a key provider for it, as the library's `fileKey`. */
+export async function openWithKey(
   client: EmbeddedClient,
   settings: Settings,
   indexName: string,
   keyFile: string | undefined,
-): Promise<IndexKey> {
-  const indexKey = await indexKeyOf(settings, keyFile);
-  if (keyFile === undefined) return indexKey;
+): Promise<OpenedIndex> {
+  const open = async (indexKey: IndexKey) => ({
+    index: await client.loadIndex({ indexName, indexKey }),
+    indexKey,
+  });
   try {
-    await client.loadIndex({ indexName, indexKey });
-    return indexKey;
+    return await open(await indexKeyOf(settings, keyFile));
   } catch (error) {
-    if (error instanceof SealdexError && error.code === "wrong_index_key") return fileKey(keyFile);
-    throw error;
+    const isOther = error instanceof SealdexError && error.code === "wrong_index_key";
+    if (keyFile === undefined || !isOther) throw error;
+    return open(fileKey(keyFile));
   }
 }
 
 /** The key in a file, which gets a new one if there is no such file. */
 export async function newKeyIn(path: string, where: string): Promise<string> {
-  try {
-    await writeFile(path, `${generateKey()}\n`, { flag: "wx", mode: 0o600 });
+  if (await createKeyFile(path))
     process.stderr.write(`Wrote a new key to ${path}. Keep a copy: nothing can replace it.\n`);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-  }
   return (await readSecret(path, where)).trim();
 }

@@ -7,7 +7,7 @@ import { type EmbeddedClient, exportItems, type Filter, importItems, type Vector
 import { invalid, type VectorForm } from "sealdex/wire";
 import type { ReadSettings, Settings } from "../settings/settings.js";
 import { createIndex, type DefinitionArguments, withDefinition } from "./new-index.js";
-import { type KeyArguments, openingKey, useClient, useIndex, withKeyFile } from "./open-index.js";
+import { type KeyArguments, openWithKey, useClient, useIndex, withKeyFile } from "./open-index.js";
 import { withBar } from "./progress-bar.js";
 
 interface ExportArguments extends KeyArguments {
@@ -68,7 +68,7 @@ async function targetOf(
   const { index: indexName, keyFile } = options;
   const isNew = options.create === true && !(await client.listIndexes()).includes(indexName);
   if (isNew) return createIndex(settings, client, indexName, options);
-  return client.loadIndex({ indexName, indexKey: await openingKey(client, settings, indexName, keyFile) });
+  return (await openWithKey(client, settings, indexName, keyFile)).index;
 }
 
 async function exportTo(index: VectorIndex, { filter, after, vectors }: ExportArguments): Promise<void> {
