@@ -142,16 +142,15 @@ function placeOf(location: StorageLocation): string {
 }
 
 function whenSignalled(stop: (signal: string) => void): void {
-  for (const signal of signals) {
-    process.once(signal, () => {
-      for (const name of signals) {
-        // A second signal ends the process at once, unless a supervisor only repeats the first.
-        process.removeAllListeners(name);
-        if (cluster.isWorker) process.on(name, () => undefined);
-      }
-      stop(signal);
-    });
-  }
+  let isStopping = false;
+  // The listeners stay: without one, a repeated signal would end a process that is stopping.
+  const listener = (signal: NodeJS.Signals) => {
+    if (!isStopping) stop(signal);
+    // A worker gets the signal of the terminal and that of its supervisor.
+    else if (!cluster.isWorker) process.exit(1);
+    isStopping = true;
+  };
+  for (const signal of signals) process.on(signal, listener);
 }
 
 function isLoopback(host: string): boolean {
