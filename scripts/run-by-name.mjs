@@ -42,18 +42,11 @@ const lists = {
     filters: bench("queries with filters", "filters.mjs"),
     kernels: bench("the WebAssembly kernels", "kernels.mjs"),
     encryption: bench("what encryption costs", "encryption/main.mjs"),
-    fixed: bench("the fixed cost of a call", "fixed.mjs", "--expose-gc", "--max-semi-space-size=256"),
     types: bench("index types and precisions side by side", "search/index-types.mjs"),
     declared: bench("measured recall beside the declared one", "search/declared.mjs"),
-    batches: bench("batches of warm queries", "search/batches.mjs"),
-    build: bench("building an index, phase by phase", "build.mjs"),
     words: bench("queries by words", "words.mjs"),
-    contention: bench("rewrites next to writers", "contention.mjs"),
     keys: bench("changing the key of an index, and erasing", "keys.mjs"),
     oblivious: bench("what oblivious reads cost", "oblivious.mjs"),
-    load: bench("queries over HTTP beside the same in the process", "load/main.mjs"),
-    tenants: bench("many small indexes", "tenants/main.mjs", "--expose-gc"),
-    "event-loop": bench("how long calls hold the event loop", "event-loop.mjs"),
   },
   "test:long": {
     simulate: long("histories of many processes over a failing store", ["protocol/simulation"], {

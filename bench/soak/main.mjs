@@ -9,9 +9,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { percentile } from "../load/one-by-one.mjs";
-import { startService } from "../load/service.mjs";
 import { fill, randomRequest, randomRewrite, visit } from "./requests.mjs";
+import { startService } from "./service.mjs";
 
 const minutes = Number(process.env.MINUTES ?? 60);
 const parts = Number(process.env.PARTS ?? 4);
@@ -156,4 +155,9 @@ async function row(minute) {
   ];
   console.log(`| ${cells.join(" | ")} |`);
   [times, longTimes, heap, refused, unsent] = [[], [], Infinity, 0, 0];
+}
+
+/** `sorted`: ascending. `share`: 0.99 for p99. */
+function percentile(sorted, share) {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
 }

@@ -8,10 +8,7 @@ import { expect, test } from "vitest";
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-test.each([
-  ["bench/cold/main.mjs", { COUNT: "200", D: "4" }],
-  ["bench/tenants/main.mjs", { COUNT: "3", OPEN: "2", ITEMS: "2", D: "4" }],
-])("%s", async (program, sizes) => {
+test.each([["bench/cold/main.mjs", { COUNT: "200", D: "4" }]])("%s", async (program, sizes) => {
   const env = { ...process.env, ...sizes };
   const { stdout } = await promisify(execFile)(process.execPath, ["--expose-gc", program], {
     cwd: root,
