@@ -37,7 +37,17 @@ import {
   toDocument,
   toDocuments,
 } from "./documents.js";
-import { isWordSearch, searchByWords, wordRetriever, type WordRetrieverFields } from "./hybrid-search.js";
+import {
+  hybridOptions,
+  type HybridSearchOptions,
+  isWordSearch,
+  keywordOptions,
+  type KeywordSearchOptions,
+  searchByWords,
+  takeQueryText,
+  wordRetriever,
+  type WordRetrieverFields,
+} from "./hybrid-search.js";
 import { type DiverseSearchOptions, mmrOptions, searchDiverse } from "./maximal-marginal-relevance.js";
 import { checkRetrieverArguments, type RetrieverArguments } from "./retriever-options.js";
 import { SealdexRetriever } from "./retriever.js";
@@ -46,7 +56,6 @@ import {
   type NearestMatches,
   type NearestSearch,
   type SearchOptions,
-  searchOptions,
   SimilaritySearches,
 } from "./similarity-searches.js";
 import { StoreIndex } from "./store-index.js";
@@ -60,7 +69,6 @@ import {
   withoutSelectorOptions,
 } from "./store-options.js";
 
-const wordSearchOptions = optionNames<NamespaceOption>("keywordSearch", { namespace: true });
 const getOptions = optionNames<NamespaceOption>("getByIds", { namespace: true });
 
 /** Deletes documents by id, by a filter that does not match everything, or all of them. */
@@ -176,11 +184,12 @@ export class EncryptedVectorStore extends SimilaritySearches {
     k?: number,
     filter?: Filter,
     fusion?: Fusion,
-    options: SearchOptions = {},
+    options: HybridSearchOptions = {},
   ): Promise<[Document, number][]> {
-    options = takeOptions(options, searchOptions);
-    const limits = this.#limits.of({ ...options, filter });
-    const own = { query, k, fusion: fusion && { ...fusion }, ...limits, ...this.#probingOf(options) };
+    const { syntax, ...effort } = takeOptions(options, hybridOptions);
+    const queryText = takeQueryText(query, { syntax });
+    const limits = this.#limits.of({ ...effort, filter });
+    const own = { queryText, k, fusion: fusion && { ...fusion }, ...limits, ...this.#probingOf(effort) };
     const { index } = await this.#index.openForVectors();
     return searchByWords(index, { ...own, vector: await this.embeddings.embedQuery(query) });
   }
@@ -191,7 +200,7 @@ export class EncryptedVectorStore extends SimilaritySearches {
     k?: number,
     filter?: Filter,
     fusion?: Fusion,
-    options?: SearchOptions,
+    options?: HybridSearchOptions,
   ): Promise<Document[]> {
     const found = await this.hybridSearchWithScore(query, k, filter, fusion, options);
     return found.map(([document]) => document);
@@ -205,10 +214,11 @@ export class EncryptedVectorStore extends SimilaritySearches {
     query: string,
     k?: number,
     filter?: Filter,
-    options: NamespaceOption = {},
+    options: KeywordSearchOptions = {},
   ): Promise<[Document, number][]> {
-    options = takeOptions(options, wordSearchOptions);
-    const search = { query, k, ...this.#limits.of({ ...options, filter }) };
+    const { syntax, namespace } = takeOptions(options, keywordOptions);
+    const queryText = takeQueryText(query, { syntax });
+    const search = { queryText, k, ...this.#limits.of({ namespace, filter }) };
     return searchByWords(await this.#opened(), search);
   }
 
@@ -217,7 +227,7 @@ export class EncryptedVectorStore extends SimilaritySearches {
     query: string,
     k?: number,
     filter?: Filter,
-    options?: NamespaceOption,
+    options?: KeywordSearchOptions,
   ): Promise<Document[]> {
     const found = await this.keywordSearchWithScore(query, k, filter, options);
     return found.map(([document]) => document);

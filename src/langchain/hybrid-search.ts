@@ -7,7 +7,7 @@ import {
   VectorStoreRetriever,
   type VectorStoreRetrieverInput,
 } from "@langchain/core/vectorstores";
-import { invalid } from "../checks/input.js";
+import { invalid, typeName } from "../checks/input.js";
 import { type Filter, takeFilter } from "../api/filter/compile.js";
 import { optionNames, takeOptions } from "../checks/option-names.js";
 import { checkRecall, type ProbingOptions } from "../api/effort.js";
@@ -18,8 +18,47 @@ import { checkK, type SearchOptions } from "./similarity-searches.js";
 
 const kDefault = 4;
 
+/** How a keyword search reads its query. */
+export interface QuerySyntax {
+  /**
+   * `words`: every sign, quote and asterisk is punctuation, as in a question. `query`: they are the
+   * operators of docs/hybrid.md. Default `words`.
+   */
+  readonly syntax?: "words" | "query" | undefined;
+}
+
+/** Options of `keywordSearch`. */
+export interface KeywordSearchOptions extends QuerySyntax, NamespaceOption {}
+
+/** Options of `hybridSearch`. */
+export interface HybridSearchOptions extends QuerySyntax, SearchOptions {}
+
+export const keywordOptions = optionNames<KeywordSearchOptions>("keywordSearch", {
+  namespace: true,
+  syntax: true,
+});
+export const hybridOptions = optionNames<HybridSearchOptions>("hybridSearch", {
+  recall: true,
+  namespace: true,
+  syntax: true,
+});
+
+/** A `queryText` without operators that has the words of `text`. */
+export function plainWords(text: string): string {
+  // Asterisks and quotes separate words, and signs before a word are not part of it.
+  return text.replace(/[*"\u201c-\u201e]/g, " ").replace(/(^|\s)[+-]+/g, "$1");
+}
+
+/** Throws `invalid_request` for anything but a text in a known syntax. */
+export function takeQueryText(query: unknown, { syntax = "words" }: QuerySyntax): string {
+  if (typeof query !== "string") throw invalid(`query: expected a string, got ${typeName(query)}`);
+  if (syntax === "query") return query;
+  if (syntax === "words") return plainWords(query);
+  throw invalid('syntax: expected "words" or "query"');
+}
+
 export interface WordSearch extends ProbingOptions, NamespaceOption {
-  readonly query: string;
+  readonly queryText: string;
   /** The query's vector. Default: none, which means keywords only. */
   readonly vector?: number[];
   readonly k: number | undefined;
@@ -30,14 +69,13 @@ export interface WordSearch extends ProbingOptions, NamespaceOption {
 /** The best documents, with scores: larger is better. */
 export async function searchByWords(
   index: VectorIndex,
-  { query, vector, k = kDefault, ...options }: WordSearch,
+  { vector, k = kDefault, ...options }: WordSearch,
 ): Promise<[Document, number][]> {
   checkK(k);
   const matches = await index.query({
-    queryText: query,
+    ...options,
     queryVector: vector,
     topK: k,
-    ...options,
     include: ["metadata", "contents"],
   });
   return matches.map((match) => [toDocument(match), match.score]);
@@ -53,8 +91,8 @@ export interface WordRetrieverFields<V extends VectorStoreInterface> extends Omi
   /** Recall of the vector search of `hybrid`. */
   readonly recall?: SearchOptions["recall"];
   readonly namespace?: string | undefined;
-  /** For `hybrid`. Default: automatic. */
-  readonly searchKwargs?: { readonly fusion?: Fusion };
+  /** `fusion`: for `hybrid`. Default: automatic. */
+  readonly searchKwargs?: QuerySyntax & { readonly fusion?: Fusion };
 }
 
 interface WordSearchingStore extends VectorStoreInterface {
@@ -64,23 +102,29 @@ interface WordSearchingStore extends VectorStoreInterface {
     k: number,
     filter?: Filter,
     fusion?: Fusion,
-    options?: SearchOptions,
+    options?: HybridSearchOptions,
   ): Promise<Document[]>;
-  keywordSearch(query: string, k: number, filter?: Filter, options?: NamespaceOption): Promise<Document[]>;
+  keywordSearch(
+    query: string,
+    k: number,
+    filter?: Filter,
+    options?: KeywordSearchOptions,
+  ): Promise<Document[]>;
 }
 
 /** A retriever by keywords, or keywords and vectors. */
 export class WordRetriever<V extends WordSearchingStore> extends VectorStoreRetriever<V> {
   readonly #isHybrid: boolean;
   readonly #fusion: Fusion | undefined;
-  readonly #options: SearchOptions;
+  readonly #options: HybridSearchOptions;
 
   constructor(fields: WordRetrieverFields<V> & { readonly vectorStore: V }) {
     const { searchType, searchKwargs, recall, namespace, ...others } = fields;
     super(others);
     this.#isHybrid = searchType === "hybrid";
     this.#fusion = searchKwargs?.fusion;
-    this.#options = { recall, namespace };
+    this.#options = { recall, namespace, syntax: searchKwargs?.syntax };
+    takeQueryText("", this.#options);
     if (!this.#isHybrid && this.#fusion !== undefined) {
       throw invalid('searchKwargs: expected searchType "hybrid" with a fusion');
     }
@@ -98,15 +142,16 @@ export class WordRetriever<V extends WordSearchingStore> extends VectorStoreRetr
     query: string,
     _runManager?: CallbackManagerForRetrieverRun,
   ): Promise<DocumentInterface[]> {
+    const { namespace, syntax } = this.#options;
     return this.#isHybrid
       ? this.vectorStore.hybridSearch(query, this.k, this.filter, this.#fusion, this.#options)
-      : this.vectorStore.keywordSearch(query, this.k, this.filter, { namespace: this.#options.namespace });
+      : this.vectorStore.keywordSearch(query, this.k, this.filter, { namespace, syntax });
   }
 }
 
 const searchNames = optionNames<WordRetrieverFields<VectorStoreInterface>["searchKwargs"] & object>(
   "searchKwargs",
-  { fusion: true },
+  { fusion: true, syntax: true },
 );
 
 /** Whether the fields ask for a keyword or hybrid retriever. */

@@ -30,7 +30,7 @@ export interface NearestMatches {
   readonly metric: Metric;
 }
 
-export const searchOptions = optionNames<SearchOptions>("search", { recall: true, namespace: true });
+const searchOptions = optionNames<SearchOptions>("search", { recall: true, namespace: true });
 
 /** Throws `invalid_request` unless `k` is a number of documents. */
 export function checkK(k: unknown): asserts k is number {

@@ -1,6 +1,10 @@
+import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
 import { EncryptedVectorStore } from "../../src/langchain/encrypted-vector-store.js";
+import { plainWords } from "../../src/langchain/hybrid-search.js";
+import { createAnalyzer } from "../../src/text/analyzer.js";
+import { parseTextQuery } from "../../src/text/text-query.js";
 
 const texts = [
   "Refunds are paid within fourteen days.",
@@ -67,6 +71,67 @@ test("retrievers search by words, by both, and as before", async () => {
   expect(await similar.invoke("cat")).toEqual(await store.similaritySearch("cat", 2));
 });
 
+test("a question is words, whatever signs it has, unless the query syntax is asked for", async () => {
+  const pages = [
+    "Run tar -xzf archive.tgz to unpack it.",
+    "Mercury freezes at -38.8 degrees.",
+    "Call +49 30 1234 for support.",
+    "What is a tuple?",
+  ];
+  const manual = await EncryptedVectorStore.fromTexts(pages, {}, embeddings, {
+    ...args,
+    indexName: "questions",
+    textIndex: true,
+  });
+  const questions = [
+    "How do I use tar -xzf?",
+    "freezes at -38.8 degrees",
+    "+49 30 1234",
+    '"What, exactly, is a tuple?"',
+    "-tuple*",
+    "“tuple” +unknown",
+  ];
+  const answers = [0, 1, 2, 3, 3, 3].map((i) => pages[i]);
+  const hybrid = manual.asRetriever({ searchType: "hybrid", k: 4 });
+  for (const [i, question] of questions.entries()) {
+    const [best] = contentsOf(await manual.keywordSearch(question, 1));
+    expect(best, question).toBe(answers[i]);
+    expect(contentsOf(await hybrid.invoke(question)), question).toHaveLength(pages.length);
+    const [first] = await manual.hybridSearch(question, 1, undefined, { method: "scores", alpha: 0 });
+    expect(first.pageContent, question).toBe(answers[i]);
+  }
+  const syntax = "query" as const;
+  expect(contentsOf(await manual.keywordSearch("call -support", 4, undefined, { syntax }))).toEqual([]);
+  expect(contentsOf(await manual.keywordSearch("deg*", 4, undefined, { syntax }))).toEqual([pages[1]]);
+  const required = await manual.hybridSearch("+tuple", 4, undefined, undefined, { syntax });
+  expect(contentsOf(required)).toEqual([pages[3]]);
+  for (const searchType of ["keyword", "hybrid"] as const) {
+    const retriever = manual.asRetriever({ searchType, searchKwargs: { syntax } });
+    expect(contentsOf(await retriever.invoke("+tuple"))).toEqual([pages[3]]);
+  }
+  await manual.close();
+});
+
+const signed = fc.string({
+  unit: fc.oneof(
+    fc.constantFrom(...'ab Z09_.-/+-*"“”„# \t日ก\u0301'),
+    fc.string({ unit: "binary", maxLength: 1 }),
+  ),
+  maxLength: 60,
+});
+
+test("the words of any text require and exclude nothing, and are all of its terms", () => {
+  const analyzer = createAnalyzer({ version: 1, language: "english", stemming: true, stopWords: true });
+  fc.assert(
+    fc.property(signed, (text) => {
+      const { terms, required, excluded } = parseTextQuery(plainWords(text), analyzer);
+      expect([...required, ...excluded]).toEqual([]);
+      const found = new Set(analyzer.analyze(text).terms);
+      expect(terms.filter(({ term }) => !found.has(term))).toEqual([]);
+    }),
+  );
+});
+
 test("the store's own filter limits searches by words", async () => {
   await using client = createClient({ indexLocation: args.indexLocation });
   const own = { indexName: "limited", indexKey: args.indexKey, client, textIndex: true };
@@ -82,10 +147,13 @@ test("retrievers and stores refuse unknown options", async () => {
     { searchType: "keyword", searchKwargs: { fusion: { method: "rank" } } },
     { searchType: "hybrid", searchKwargs: { lambda: 1 } },
     { searchType: "hybrid", filters: {} },
+    { searchType: "keyword", searchKwargs: { syntax: "lucene" } },
   ];
   for (const fields of wrong) {
     expect(() => store.asRetriever(fields as never)).toThrow(expect.objectContaining(refused));
   }
+  await expect(store.keywordSearch("a", 4, {}, { syntax: "lucene" as never })).rejects.toMatchObject(refused);
+  await expect(store.hybridSearch(42 as never)).rejects.toThrow("query: expected a string, got number");
   const without = new EncryptedVectorStore(embeddings, { ...args, indexName: "without" });
   await without.addTexts(["a"]);
   await expect(without.keywordSearch("a")).rejects.toMatchObject(refused);

@@ -65,7 +65,11 @@ describe.each([
     expect(found[2].score).toBeUndefined();
     expect(address(await store.search(["notes"], { query: "old files", limit: 1 }))).toEqual(["notes/files"]);
     await store.put(["notes"], "disk", { note: "Delete old files too" });
-    expect(address(await store.search(["notes"], { query: "+E1047" }))).toEqual(["notes/silent"]);
+    expect(address(await store.search(["notes"], { query: '+"too" -files' }))).toEqual([
+      "notes/files",
+      "notes/disk",
+      "notes/silent",
+    ]);
   });
 
   test("searches by meaning, each item once, however many of its texts are embedded", async () => {

@@ -26,6 +26,7 @@ import { hasOption, optionNames, takeOptions } from "../../checks/option-names.j
 import type { Embedder } from "../../embedding/embedder.js";
 import { Models } from "../../embedding/models.js";
 import type { EmbeddingsInput } from "../choose-embeddings.js";
+import { plainWords } from "../hybrid-search.js";
 import { StoreIndex } from "../store-index.js";
 import { type EncryptedVectorStoreArgs, takeStoreOptions } from "../store-options.js";
 import {
@@ -57,9 +58,8 @@ export interface SemanticIndex {
   /** Default `["$"]`: the whole value as JSON. */
   readonly fields?: readonly string[];
   /**
-   * For a new store: `search` with a `query` then combines keyword and semantic search;
-   * docs/hybrid.md describes the query syntax. `true` for English texts. Default: semantic search
-   * only.
+   * For a new store: `search` with a `query` then combines keyword and semantic search. `true` for
+   * English texts. Default: semantic search only.
    */
   readonly textIndex?: TextIndexOptions | boolean;
 }
@@ -250,7 +250,7 @@ export class EncryptedStore extends BaseStore {
     for (let topK = Math.min(2 * wanted, topKMax); ; topK = Math.min(4 * topK, topKMax)) {
       const request = { queryVector, topK, ...this.#probing, filter: rows };
       const matches = this.#isHybrid
-        ? await index.query({ ...request, queryText: query, include: ["metadata"] })
+        ? await index.query({ ...request, queryText: plainWords(query), include: ["metadata"] })
         : await similar(index, request);
       const items = await bestOfEach(index, matches);
       if (items.length >= wanted || matches.length < topK || topK === topKMax) return items;
