@@ -99,7 +99,7 @@ const table: Record<string, string> = {
   "service.ts": "api/ async/ checks/ client/wire/ embedding/ index/ keys/",
   "core.ts": "api/ checks/ client/ crypto/ embedding/ engine/ index/ keys/ storage/ errors.ts",
   "langchain/langgraph/":
-    "api/ checks/ embedding/ langchain/ @langchain/langgraph-checkpoint node:crypto node:util",
+    "api/ checks/ embedding/ langchain/ errors.ts @langchain/langgraph-checkpoint node:crypto node:util",
   "langchain/":
     "api/ async/ checks/ core.ts embedding/ engine/ errors.ts @langchain/core/ node:crypto node:util",
   "index.ts": "core.ts langchain/",

@@ -119,7 +119,7 @@ export function jsonText(value: unknown, where: string): string {
 }
 
 /** Whether JSON preserves an object: an array, or an object literal of any realm. */
-function isPlain(value: object): boolean {
+export function isPlain(value: object): boolean {
   if ("toJSON" in value && typeof value.toJSON === "function") return false;
   if (Array.isArray(value)) return true;
   const prototype: unknown = Object.getPrototypeOf(value);

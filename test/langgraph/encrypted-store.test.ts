@@ -95,6 +95,65 @@ describe.each([
       "books/plain",
     ]);
   });
+
+  test("keeps values of several MiB and bytes, finds them by filters, and leaves nothing of replaced ones", async () => {
+    const named = { indexName: `items ${made++}`, indexKey: generateKey() };
+    const semantic = { dims, embeddings, textIndex: true, fields: ["title"] };
+    const store = new EncryptedStore({ ...named, ...place, index: semantic } as never);
+    const lines = Array.from({ length: 40_000 }, (_line, i) => `line ${i} of a large file, café`);
+    const image = Uint8Array.from({ length: 2_000_000 }, (_byte, i) => (i * 31) % 251);
+    const large = {
+      title: "A large file",
+      content: lines,
+      kind: "text",
+      parts: [{ image }, { image: new Uint8Array(0) }],
+    };
+    const small = { content: Buffer.from([0, 255, 10]), kind: "bytes" };
+    await store.batch([
+      { namespace: ["files"], key: "large", value: large },
+      { namespace: ["files"], key: "small", value: small },
+      { namespace: ["files"], key: "plain", value: { kind: "text" } },
+    ]);
+    // Comparing element by element takes seconds.
+    const texts = (value: unknown) =>
+      JSON.stringify(value, (_key, part: unknown) =>
+        part instanceof Uint8Array ? Buffer.from(part).toString("base64") : part,
+      );
+    expect(texts((await store.get(["files"], "large"))?.value) === texts(large)).toBe(true);
+    expect((await store.get(["files"], "small"))?.value).toEqual({
+      content: Uint8Array.of(0, 255, 10),
+      kind: "bytes",
+    });
+    const filter = { kind: "text" };
+    expect(address(await store.search(["files"], { filter })).sort()).toEqual(["files/large", "files/plain"]);
+    expect(address(await store.search(["files"], { filter: { kind: "bytes" } }))).toEqual(["files/small"]);
+    const byWords = await store.search(["files"], { filter, query: "large", limit: 1 });
+    expect(byWords.map(({ value }) => texts(value) === texts(large))).toEqual([true]);
+
+    await store.put(["files"], "large", { kind: "none" }, false);
+    await store.delete(["files"], "small");
+    expect((await store.get(["files"], "large"))?.value).toEqual({ kind: "none" });
+    const index = await ("client" in place ? client : createClient(place)).loadIndex(named);
+    expect(await index.count()).toBe(2);
+  }, 60_000);
+
+  test("refuses limits and offsets that are none, and values beyond 16 MiB", async () => {
+    const store = newStore(undefined, place);
+    const refused = { code: "invalid_request" };
+    for (const page of [{ limit: -1 }, { limit: 1.5 }, { offset: -1 }, { offset: NaN }]) {
+      await expect(store.search(["a"], page)).rejects.toMatchObject(refused);
+      await expect(store.listNamespaces(page)).rejects.toMatchObject(refused);
+    }
+    const content = new Uint8Array(16 * 1024 * 1024);
+    await expect(store.put(["a"], "k", { content })).rejects.toThrow(
+      /value: expected at most 16777216 bytes/,
+    );
+    await expect(store.put(["a"], "k", content as never)).rejects.toMatchObject(refused);
+    const cyclic: Record<string, unknown> = {};
+    cyclic.self = cyclic;
+    await expect(store.put(["a"], "k", cyclic)).rejects.toThrow(/a cycle/);
+    expect(await store.get(["a"], "k")).toBeNull();
+  });
 });
 
 /** LangGraph's own store and ours, filled alike. */

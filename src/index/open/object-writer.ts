@@ -8,7 +8,7 @@ import type { StoredSegment } from "../../state/commit/replace-segments.js";
 import { headerBytes, sealObject } from "../../crypto/sealed-object.js";
 import type { Model } from "../../engine/model.js";
 import { SealdexError } from "../../errors.js";
-import { isImageUrl } from "../../embedding/image.js";
+import { isWordless } from "../../api/bytes-url.js";
 import { decodeContents, recordMetadata } from "../../state/segment/row.js";
 import type { Encoding } from "../../state/segment/row-source.js";
 import type { RowTexts } from "../../state/segment/words/gather-terms.js";
@@ -95,7 +95,7 @@ function rowTexts({ definition: { fields }, analyzer }: IndexWords): RowTexts {
     of({ contents, record }) {
       const text = contents === null ? undefined : decodeContents(contents);
       const item = {
-        contents: text === undefined || isImageUrl(text) ? undefined : text,
+        contents: text === undefined || isWordless(text) ? undefined : text,
         metadata: needsMetadata ? recordMetadata(record) : {},
       };
       return fieldTexts(item, fields);

@@ -21,12 +21,13 @@ import {
 import { type ProbingOptions, storeProbing } from "../../api/effort.js";
 import { compileFilter, type Filter, takeFilter } from "../../api/filter/compile.js";
 import type { Item, Metadata, SingleQuery, TextIndexOptions, VectorIndex } from "../../api/vector-index.js";
-import { invalid, losslessJson } from "../../checks/input.js";
+import { checkInteger, invalid } from "../../checks/input.js";
 import { hasOption, optionNames, takeOptions } from "../../checks/option-names.js";
 import type { Embedder } from "../../embedding/embedder.js";
 import { Models } from "../../embedding/models.js";
 import type { EmbeddingsInput } from "../choose-embeddings.js";
 import { plainWords } from "../hybrid-search.js";
+import { chunkIds } from "../stored-bytes.js";
 import { StoreIndex } from "../store-index.js";
 import { type EncryptedVectorStoreArgs, takeStoreOptions } from "../store-options.js";
 import {
@@ -39,8 +40,15 @@ import {
   rowOf,
   textsAt,
   toRows,
-  toStoreItem,
 } from "./item-rows.js";
+import {
+  readRow,
+  type ScoredRow,
+  storedValue,
+  readStoreItem,
+  readStoreItems,
+  rowsThatMatch,
+} from "./item-values.js";
 import {
   namespaceOptions,
   type NamespaceOptions,
@@ -49,6 +57,7 @@ import {
   storeSearchOptions,
   type StoreSearchOptions,
 } from "./operation-names.js";
+import { takeValue, type ValueWithBytes } from "./value-with-bytes.js";
 
 /** The fields that are embedded for semantic search, and their model: LangGraph's `IndexConfig`. */
 export interface SemanticIndex {
@@ -81,9 +90,15 @@ type Without<T> = T extends unknown ? Omit<T, OfVectorStore> : never;
 export type EncryptedStoreArgs = Without<EncryptedVectorStoreArgs> & { readonly index?: SemanticIndex };
 
 const idsPerPage = 1000;
+/** Characters of an embedded text that keyword search finds. */
+const wordsMax = 256 * 1024;
+
+interface Put extends Omit<PutOperation, "value"> {
+  readonly value: ValueWithBytes | null;
+}
 
 /**
- * A value may have up to 64 KiB of JSON. Filters use this library's operators on the fields of the
+ * A value may have up to 16 MiB of JSON and bytes (`Uint8Array`). Filters use this library's operators on the fields of the
  * value (`{ score: { $gt: 4 } }`, dotted paths allowed). `search` with a `query` returns the
  * nearest items first, with their cosine similarity (or, with a text index, the fused score) as
  * `score`, followed by items that are not embedded. Without a query, the latest updated come first.
@@ -120,7 +135,7 @@ export class EncryptedStore extends BaseStore {
 
   /** Throws `invalid_request`, and writes nothing, if an operation has an unknown property. */
   override async batch<Op extends Operation[]>(operations: Op): Promise<OperationResults<Op>> {
-    const puts = new Map<string, PutOperation>();
+    const puts = new Map<string, Put>();
     const reads = operations.map((operation): ((index: VectorIndex) => Promise<unknown>) => {
       if (hasOption(operation, "namespacePrefix")) {
         const search = takeSearch(operation as SearchOperation);
@@ -139,6 +154,7 @@ export class EncryptedStore extends BaseStore {
       const listing = structuredClone(
         takeOptions(operation as ListNamespacesOperation, operationNames.listNamespaces),
       );
+      checkPage(listing);
       return (index) => this.#listNamespaces(index, listing);
     });
     const { index } = await this.#index.open();
@@ -176,12 +192,12 @@ export class EncryptedStore extends BaseStore {
   }
 
   async #get(index: VectorIndex, id: string): Promise<StoreItem | null> {
-    const [found] = await index.get([id], { include: ["metadata"] });
-    return found === undefined ? null : toStoreItem(rowOf(found.metadata));
+    const row = await readRow(index, id);
+    return (row && (await readStoreItem(index, row))) ?? null;
   }
 
   /** Writes before it deletes obsolete rows, so that a failure in between loses nothing. */
-  async #put(index: VectorIndex, puts: ReadonlyMap<string, PutOperation>): Promise<void> {
+  async #put(index: VectorIndex, puts: ReadonlyMap<string, Put>): Promise<void> {
     const found = await index.get([...puts.keys()], { include: ["metadata"] });
     const before = new Map(found.map(({ id, metadata }) => [id, rowOf(metadata)]));
     const embedded = await this.#embed([...puts.values()]);
@@ -194,24 +210,27 @@ export class EncryptedStore extends BaseStore {
       let rows = 0;
       if (value !== null) {
         const createdAt = old?.createdAt ?? now;
-        const item = { namespace, key, value, createdAt, updatedAt: now, turn: this.#turn++ };
+        const { chunks, ...fields } = storedValue(id, value, this.#blank);
+        const item = { namespace, key, ...fields, createdAt, updatedAt: now, turn: this.#turn++ };
         const newRows = toRows(item, embedded.get(put) ?? [], this.#blank);
-        written.push(...newRows);
+        written.push(...chunks, ...newRows);
         rows = newRows.length;
       }
       for (let row = rows; row < (old?.rows ?? 0); row++) leftOver.push(rowId(id, row));
+      if (old?.stored !== undefined) leftOver.push(...chunkIds(id, old.stored));
     }
     if (written.length > 0) await index.upsert(written);
     if (leftOver.length > 0) await index.delete({ ids: leftOver });
   }
 
   /** The embedded texts of each put, with their vectors. */
-  async #embed(puts: readonly PutOperation[]): Promise<Map<PutOperation, EmbeddedText[]>> {
-    const found = new Map<PutOperation, EmbeddedText[]>();
+  async #embed(puts: readonly Put[]): Promise<Map<Put, EmbeddedText[]>> {
+    const found = new Map<Put, EmbeddedText[]>();
     if (this.#embedder === undefined) return found;
     const texts = puts.map(({ value, index }) => {
       if (value === null || index === false) return [];
-      return (index ?? this.#fields).flatMap((path) => textsAt(value, path));
+      const json: unknown = JSON.parse(value.json);
+      return (index ?? this.#fields).flatMap((path) => textsAt(json, path));
     });
     const distinct = [...new Set(texts.flat())];
     if (distinct.length === 0) return found;
@@ -219,7 +238,7 @@ export class EncryptedStore extends BaseStore {
     const byText = new Map(distinct.map((text, i) => [text, embedded[i]]));
     const toRow = (text: string): EmbeddedText => ({
       vector: byText.get(text) as number[],
-      ...(this.#isHybrid && { text }),
+      ...(this.#isHybrid && { text: text.slice(0, wordsMax) }),
     });
     puts.forEach((put, i) => found.set(put, texts[i].map(toRow)));
     return found;
@@ -230,10 +249,15 @@ export class EncryptedStore extends BaseStore {
     const wanted = offset + limit;
     const ranked = query && this.#embedder !== undefined;
     const scored = ranked ? await this.#nearest(index, query, this.#embedder, operation, wanted) : [];
-    if (scored.length >= wanted) return scored.slice(offset, wanted);
+    if (scored.length >= wanted) return readStoreItems(index, scored.slice(offset, wanted));
     const others = rowFilter(namespacePrefix, filter, ranked ? { row: 0, indexed: false } : { row: 0 });
-    const rest = (await this.#latest(index, others)).map((row) => toStoreItem(row));
-    return [...scored, ...rest].slice(offset, wanted);
+    const rest = await rowsThatMatch(
+      index,
+      await this.#latest(index, others),
+      filter,
+      wanted - scored.length,
+    );
+    return readStoreItems(index, [...scored, ...rest].slice(offset, wanted));
   }
 
   async #nearest(
@@ -242,7 +266,7 @@ export class EncryptedStore extends BaseStore {
     embedder: Embedder,
     { namespacePrefix, filter }: SearchOperation,
     wanted: number,
-  ): Promise<SearchItem[]> {
+  ): Promise<ScoredRow[]> {
     const queryVector = await embedder.embedQuery(query);
     const rows = rowFilter(namespacePrefix, filter, { indexed: true });
     // An item with several texts may match several times, so more rows are requested until enough
@@ -252,7 +276,7 @@ export class EncryptedStore extends BaseStore {
       const matches = this.#isHybrid
         ? await index.query({ ...request, queryText: plainWords(query), include: ["metadata"] })
         : await similar(index, request);
-      const items = await bestOfEach(index, matches);
+      const items = await rowsThatMatch(index, await bestOfEach(index, matches), filter, wanted);
       if (items.length >= wanted || matches.length < topK || topK === topKMax) return items;
     }
   }
@@ -293,8 +317,8 @@ interface Scored {
 }
 
 /** The best row of each item, without rows that a later state of the item left behind. */
-async function bestOfEach(index: VectorIndex, matches: readonly Scored[]): Promise<SearchItem[]> {
-  const best = new Map<string, { row: ItemRow; score: number }>();
+async function bestOfEach(index: VectorIndex, matches: readonly Scored[]): Promise<ScoredRow[]> {
+  const best = new Map<string, ScoredRow>();
   const doubtful = matches.map(({ metadata }) => rowOf(metadata)).filter(({ row }) => row > 0);
   const ids = [...new Set(doubtful.map(({ namespace, key }) => itemId(namespace, key)))];
   const current = new Map(
@@ -305,9 +329,9 @@ async function bestOfEach(index: VectorIndex, matches: readonly Scored[]): Promi
     const id = itemId(row.namespace, row.key);
     const first = row.row === 0 ? row : current.get(id);
     if (best.has(id) || first === undefined || !isSameState(first, row)) continue;
-    best.set(id, { row, score });
+    best.set(id, { ...row, score });
   }
-  return [...best.values()].map(({ row, score }) => ({ ...toStoreItem(row), score }));
+  return [...best.values()];
 }
 
 /** Reads more rows than one query returns. */
@@ -325,14 +349,13 @@ async function allMatching(index: VectorIndex, filter: Filter): Promise<ItemRow[
 }
 
 /** Copies the operation. Throws `invalid_request` for a value that JSON would change. */
-function takePut(operation: PutOperation): PutOperation {
+function takePut(operation: PutOperation): Put {
   const { namespace, key, value, index } = takeOptions(operation, operationNames.put);
   checkAddress({ namespace, key });
-  const json = value === null ? "null" : losslessJson(value, "value");
   return {
     namespace: [...namespace],
     key,
-    value: JSON.parse(json) as PutOperation["value"],
+    value: value === null ? null : takeValue(value),
     ...(index !== undefined && { index: index === false ? index : [...index] }),
   };
 }
@@ -340,8 +363,15 @@ function takePut(operation: PutOperation): PutOperation {
 /** Copies the operation. Throws `invalid_request` for an invalid filter. */
 function takeSearch(operation: SearchOperation): SearchOperation {
   const { namespacePrefix, filter, ...others } = takeOptions(operation, operationNames.search);
+  checkPage(others);
   const own = filter && (takeFilter(filter as Filter) as SearchOperation["filter"]);
   return { ...others, namespacePrefix: [...namespacePrefix], ...(own && { filter: own }) };
+}
+
+function checkPage(page: Pick<SearchOperation, "limit" | "offset">): void {
+  for (const name of ["limit", "offset"] as const) {
+    if (page[name] !== undefined) checkInteger(page[name], 0, Number.MAX_SAFE_INTEGER, name);
+  }
 }
 
 /** Repeats the checks of LangGraph's `put`, which callers of `batch` bypass. */

@@ -1,20 +1,25 @@
 /**
- * Rows of a LangGraph item: one per embedded text, at least one. All rows contain the whole item,
- * so that any of them answers a filter; the first, whose id is the item's, is authoritative.
+ * Rows of a LangGraph item: one per embedded text, at least one. All rows contain the item, so that any of them answers a filter;
+ * the first, whose id is the item's, is authoritative. A value that is large or has bytes is in chunks of its own.
  */
 
 import { createHash } from "node:crypto";
 import type { Item as StoreItem } from "@langchain/langgraph-checkpoint";
 import type { Filter } from "../../api/filter/compile.js";
 import type { Item, Metadata } from "../../api/vector-index.js";
-
-type Value = Record<string, unknown>;
+import type { StoredBytes } from "../stored-bytes.js";
+import type { Value } from "./value-with-bytes.js";
 
 /** The metadata of a row. */
 export interface ItemRow {
   readonly namespace: string[];
   readonly key: string;
-  readonly value: Value;
+  /** Without the value, which is too large for metadata. */
+  readonly large?: true;
+  /** Null where it has bytes. */
+  readonly value?: Value;
+  /** The chunks of the whole value, unless `value` is all of it. */
+  readonly stored?: StoredBytes;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -63,7 +68,7 @@ export function rowOf(metadata: Metadata | undefined): ItemRow {
   return metadata as unknown as ItemRow;
 }
 
-export function toStoreItem({ namespace, key, value, createdAt, updatedAt }: ItemRow): StoreItem {
+export function toStoreItem({ namespace, key, createdAt, updatedAt }: ItemRow, value: Value): StoreItem {
   return { namespace, key, value, createdAt: new Date(createdAt), updatedAt: new Date(updatedAt) };
 }
 
@@ -72,11 +77,11 @@ export function isSameState(a: ItemRow, b: ItemRow): boolean {
   return a.updatedAt === b.updatedAt && a.turn === b.turn;
 }
 
-/** A filter for rows under a namespace whose values match. */
+/** A filter for rows under a namespace whose values match, or are too large for metadata. */
 export function rowFilter(prefix: readonly string[], filter: Value | undefined, more: Filter): Filter {
   const conditions: Filter[] = [more];
   prefix.forEach((label, i) => conditions.push({ [`namespace.${i}`]: label }));
-  if (filter !== undefined) conditions.push(onValue(filter));
+  if (filter !== undefined) conditions.push({ $or: [onValue(filter), { large: true }] });
   return { $and: conditions };
 }
 

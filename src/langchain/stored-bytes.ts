@@ -1,0 +1,92 @@
+/**
+ * Bytes of any length, as chunks in items of an index. The item of the value names its chunks in its metadata. The ids of chunks have a
+ * part that is random for each state of the value, so that a reader never joins chunks of two states, and a state replaces
+ * another by the write of one item.
+ */
+
+import { randomBytes } from "node:crypto";
+import { bytesOfUrl, bytesUrl, isBytesUrl, urlBytesMax } from "../api/bytes-url.js";
+import type { Item, VectorIndex } from "../api/vector-index.js";
+import { invalid } from "../checks/input.js";
+import { SealdexError } from "../errors.js";
+
+/** The largest value. */
+export const storedBytesMax = 16 * 1024 * 1024;
+
+/** Chunks that are read in one call. */
+const chunksTogether = 16;
+
+/** Names the chunks of a value, in the metadata of its item. */
+export interface StoredBytes {
+  /** Random. */
+  readonly state: string;
+  readonly length: number;
+}
+
+interface CutBytes {
+  readonly stored: StoredBytes;
+  readonly chunks: readonly Item[];
+}
+
+/**
+ * Cuts a value into items, to be stored before, or together with, the item `id`. `vector`: one that the index accepts. Throws
+ * `invalid_request` for a value that is too large.
+ */
+export function toChunks(id: string, bytes: Uint8Array, vector: readonly number[]): CutBytes {
+  if (bytes.length > storedBytesMax) {
+    throw invalid(`value: expected at most ${storedBytesMax} bytes, got ${bytes.length}`);
+  }
+  const stored = { state: randomBytes(8).toString("hex"), length: bytes.length };
+  const chunks = chunkIds(id, stored).map((chunkId, i) => ({
+    id: chunkId,
+    vector,
+    contents: bytesUrl(bytes.subarray(i * urlBytesMax, (i + 1) * urlBytesMax)),
+  }));
+  return { stored, chunks };
+}
+
+/** The ids of the items with the chunks of a value. */
+export function chunkIds(id: string, { state, length }: StoredBytes): string[] {
+  return Array.from({ length: Math.ceil(length / urlBytesMax) }, (_, i) => `${id}/${state}/${i}`);
+}
+
+/** The value of the item `id`; undefined if a chunk is gone. */
+async function readChunks(
+  index: VectorIndex,
+  id: string,
+  stored: StoredBytes,
+): Promise<Uint8Array | undefined> {
+  const ids = chunkIds(id, stored);
+  const parts: Uint8Array[] = [];
+  for (let start = 0; start < ids.length; start += chunksTogether) {
+    const some = ids.slice(start, start + chunksTogether);
+    for (const { contents } of await index.get(some, { include: ["contents"] })) {
+      if (contents !== undefined && isBytesUrl(contents)) parts.push(bytesOfUrl(contents));
+    }
+  }
+  const bytes = Buffer.concat(parts);
+  return parts.length === ids.length && bytes.length === stored.length ? bytes : undefined;
+}
+
+/**
+ * Reads the value of the item `id`, and the item as it is then; undefined if it was deleted meanwhile. Without `stored`, the item has
+ * its value itself. `readAgain`: reads the item, since a put that replaces it deletes its chunks.
+ */
+export async function readStored<T extends { readonly stored?: StoredBytes | undefined }>(
+  index: VectorIndex,
+  id: string,
+  item: T | undefined,
+  readAgain: () => Promise<T | undefined>,
+): Promise<{ readonly item: T; readonly bytes?: Uint8Array } | undefined> {
+  let missed: string | undefined;
+  while (item !== undefined) {
+    const { stored } = item;
+    if (stored === undefined) return { item };
+    const bytes = await readChunks(index, id, stored);
+    if (bytes !== undefined) return { item, bytes };
+    if (stored.state === missed) throw new SealdexError("missing_object", "value: a part of it is missing");
+    missed = stored.state;
+    item = await readAgain();
+  }
+  return undefined;
+}
