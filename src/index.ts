@@ -49,6 +49,7 @@ export type { AddOptions, AddProgress } from "./langchain/add-documents.js";
 export type { AddImagesOptions } from "./langchain/add-images.js";
 export { type DeleteParams, EncryptedVectorStore } from "./langchain/encrypted-vector-store.js";
 export type { HybridSearchOptions, KeywordSearchOptions } from "./langchain/hybrid-search.js";
+export { EncryptedByteStore, type EncryptedByteStoreArgs } from "./langchain/encrypted-byte-store.js";
 export { LexicalEmbeddings } from "./langchain/embeddings.js";
 export { SealdexEmbeddings, type SealdexEmbeddingsParams } from "./langchain/embeddings.js";
 export { SealdexReranker, type SealdexRerankerParams } from "./langchain/reranker.js";

@@ -175,6 +175,13 @@ export function takeStoreOptions(options: EncryptedVectorStoreArgs): EncryptedVe
   } as EncryptedVectorStoreArgs;
 }
 
+/** Throws `invalid_request` for an option that is only for vector stores. `where`: the class. */
+export function refuseOptions(args: object, names: readonly string[], where: string): void {
+  for (const name of names) {
+    if (hasOption(args, name)) throw invalid(`${where}: ${name} is only for vector stores`);
+  }
+}
+
 function namesFor(options: EncryptedVectorStoreArgs): OptionNames {
   if (hasOption(options, "client")) return withClient;
   return hasOption(options, "baseUrl") ? withUrl : withLocation;

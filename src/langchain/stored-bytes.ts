@@ -6,12 +6,12 @@
 
 import { randomBytes } from "node:crypto";
 import { bytesOfUrl, bytesUrl, isBytesUrl, urlBytesMax } from "../api/bytes-url.js";
-import type { Item, VectorIndex } from "../api/vector-index.js";
+import type { Item, NamespaceOption, VectorIndex } from "../api/vector-index.js";
 import { invalid } from "../checks/input.js";
 import { SealdexError } from "../errors.js";
 
-/** The largest value. */
-export const storedBytesMax = 16 * 1024 * 1024;
+/** The largest value of a store. */
+const storedBytesMax = 16 * 1024 * 1024;
 
 /** Chunks that are read in one call. */
 const chunksTogether = 16;
@@ -55,12 +55,13 @@ async function readChunks(
   index: VectorIndex,
   id: string,
   stored: StoredBytes,
+  within: NamespaceOption,
 ): Promise<Uint8Array | undefined> {
   const ids = chunkIds(id, stored);
   const parts: Uint8Array[] = [];
   for (let start = 0; start < ids.length; start += chunksTogether) {
     const some = ids.slice(start, start + chunksTogether);
-    for (const { contents } of await index.get(some, { include: ["contents"] })) {
+    for (const { contents } of await index.get(some, { include: ["contents"], ...within })) {
       if (contents !== undefined && isBytesUrl(contents)) parts.push(bytesOfUrl(contents));
     }
   }
@@ -77,12 +78,13 @@ export async function readStored<T extends { readonly stored?: StoredBytes | und
   id: string,
   item: T | undefined,
   readAgain: () => Promise<T | undefined>,
+  within: NamespaceOption = {},
 ): Promise<{ readonly item: T; readonly bytes?: Uint8Array } | undefined> {
   let missed: string | undefined;
   while (item !== undefined) {
     const { stored } = item;
     if (stored === undefined) return { item };
-    const bytes = await readChunks(index, id, stored);
+    const bytes = await readChunks(index, id, stored, within);
     if (bytes !== undefined) return { item, bytes };
     if (stored.state === missed) throw new SealdexError("missing_object", "value: a part of it is missing");
     missed = stored.state;

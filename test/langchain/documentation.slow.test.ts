@@ -14,16 +14,18 @@ test("the page's code runs from top to bottom and finds the documented results",
   const page = readFileSync(join(root, "docs", "langchain.md"), "utf8");
   const code = [...page.matchAll(/```js\n([\s\S]*?)```/g)].map(([, block]) => block).join("\n");
   const folder = await newFolder();
-  const program = `${code.replace('"./data"', JSON.stringify(join(folder, "data")))}
+  const program = `${code.replaceAll('"./data"', JSON.stringify(join(folder, "data")))}
     console.log(JSON.stringify([keys.id, found[0].id, varied.length, documentsFound.length, (await mmr.invoke("keys")).length]));
     console.log(JSON.stringify([byBoth[0].pageContent, byWords.length, (await hybrid.invoke("E1047"))[0].pageContent]));
+    console.log(JSON.stringify([wholeParent.pageContent.length, wholeReport.pageContent]));
     await Promise.all([vectorStore.close(), manual.close()]);`;
   const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], {
     cwd: root,
   });
   const lines = stdout.trim().split("\n");
-  expect(JSON.parse(lines[lines.length - 2])).toEqual(["keys", "keys", 1, 1, 1]);
+  expect(JSON.parse(lines[lines.length - 3])).toEqual(["keys", "keys", 1, 1, 1]);
   const text = "Error E1047 means that the disk is full.";
-  expect(JSON.parse(lines[lines.length - 1])).toEqual([text, 1, text]);
+  expect(JSON.parse(lines[lines.length - 2])).toEqual([text, 1, text]);
+  expect(JSON.parse(lines[lines.length - 1])).toEqual([62, "The whole report of 2025."]);
   expect(lines[0]).toMatch(/^[01]\.\d{3} keys Keys are rotated every year\.$/);
 });

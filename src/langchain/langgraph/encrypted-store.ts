@@ -29,7 +29,7 @@ import type { EmbeddingsInput } from "../choose-embeddings.js";
 import { plainWords } from "../hybrid-search.js";
 import { chunkIds } from "../stored-bytes.js";
 import { StoreIndex } from "../store-index.js";
-import { type EncryptedVectorStoreArgs, takeStoreOptions } from "../store-options.js";
+import { type EncryptedVectorStoreArgs, refuseOptions, takeStoreOptions } from "../store-options.js";
 import {
   type EmbeddedText,
   isSameState,
@@ -81,8 +81,8 @@ const semanticIndexOptions = optionNames<SemanticIndex>("index", {
 });
 
 /** Options of a vector store only; this store has its own namespaces. */
-type OfVectorStore = "filter" | "metric" | "namespace" | "textIndex";
-type Without<T> = T extends unknown ? Omit<T, OfVectorStore> : never;
+const ofVectorStore = ["filter", "metric", "namespace", "textIndex"] as const;
+type Without<T> = T extends unknown ? Omit<T, (typeof ofVectorStore)[number]> : never;
 
 /**
  * Location and key of the store, as for `EncryptedVectorStore`; `index` enables semantic search.
@@ -118,9 +118,7 @@ export class EncryptedStore extends BaseStore {
 
   constructor({ index: semantic, ...args }: EncryptedStoreArgs) {
     super();
-    for (const name of ["filter", "metric", "namespace", "textIndex"] satisfies OfVectorStore[]) {
-      if (hasOption(args, name)) throw invalid(`EncryptedStore: ${name} is only for vector stores`);
-    }
+    refuseOptions(args, ofVectorStore, "EncryptedStore");
     const index = semantic && takeOptions(semantic, semanticIndexOptions);
     const textIndex = index?.textIndex ?? false;
     const own = takeStoreOptions({ ...args, metric: "cosine", textIndex } as EncryptedVectorStoreArgs);
