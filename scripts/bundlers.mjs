@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { buildNext } from "./next.mjs";
 
 const esbuildBanner =
   'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
@@ -110,13 +111,7 @@ export function bundlersIn(work) {
       recursive: true,
       verbatimSymlinks: true,
     });
-    const env = { ...process.env, NEXT_TELEMETRY_DISABLED: "1" };
-    const cli = join(project, "node_modules", "next", "dist", "bin", "next");
-    execFileSync(process.execPath, [cli, "build"], {
-      cwd: project,
-      env,
-      stdio: ["ignore", "ignore", "inherit"],
-    });
-    return { cli, project, env };
+    await buildNext(project);
+    return { project };
   }
 }

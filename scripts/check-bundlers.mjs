@@ -7,7 +7,7 @@
 //
 // The servers are those of CONTRIBUTING.md. SEALDEX_BUNDLED_WITHOUT=servers leaves them out.
 
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import {
   cpSync,
   mkdirSync,
@@ -18,12 +18,12 @@ import {
   statSync,
   symlinkSync,
 } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runnerImport } from "vite";
 import { bundlersIn } from "./bundlers.mjs";
+import { withNext } from "./next.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const outer = mkdtempSync(join(tmpdir(), "sealdex-bundlers-"));
@@ -83,7 +83,9 @@ async function check(name, bundle, phase, app) {
 /** What the app in a bundle prints. The bundle is moved away from all packages but transformers.js. */
 async function runBundle(file, out, app) {
   const env = app === undefined ? {} : { SEALDEX_APP: JSON.stringify(app) };
-  if (typeof file === "object") return runNext(file, env);
+  if (typeof file === "object") {
+    return withNext(file.project, env, async (url) => (await fetch(`${url}/api/run`)).json());
+  }
   const isBundle = file.startsWith(out);
   const alone = join(outer, "alone", String(bundles++));
   if (isBundle) cpSync(out, alone, { recursive: true });
@@ -105,30 +107,6 @@ function linkTransformers() {
   const modules = join(outer, "node_modules");
   mkdirSync(modules);
   symlinkSync(join(root, "node_modules", "@huggingface"), join(modules, "@huggingface"), "junction");
-}
-
-async function runNext({ cli, project, env }, app) {
-  const port = await new Promise((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port: free } = server.address();
-      server.close(() => resolve(free));
-    });
-  });
-  const args = [cli, "start", "--hostname", "127.0.0.1", "--port", String(port)];
-  const service = spawn(process.execPath, args, {
-    cwd: project,
-    env: { ...env, ...app },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  try {
-    await new Promise((resolve, reject) => {
-      service.once("exit", () => reject(new Error("next start ended")));
-      service.stdout.on("data", (text) => String(text).includes("Ready") && resolve());
-    });
-    return await (await fetch(`http://127.0.0.1:${port}/api/run`)).json();
-  } finally {
-    service.kill();
-  }
 }
 
 /** In KiB, of all JavaScript files; "-" if the bundle has a package manager's folder. */

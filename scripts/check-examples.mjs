@@ -1,14 +1,15 @@
 // Runs the examples and the code of the pages as a reader would: each in a project that has what its header or its
 // install line says, and nothing else, twice, with a service running for those that want one. What is printed is
 // compared with what must be in it. The page about other stores finds those filled: old-stores/before.mjs says which are
-// real, and which recorded.
+// real, and which recorded. The Next app is built in the tutorial's folder, and asked.
 
 import { execFile, spawn } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { createProject, packAll } from "./packed.mjs";
+import { buildNext, withNext } from "./next.mjs";
+import { createProject, installPacked, packAll } from "./packed.mjs";
 import { root } from "./stage-package.mjs";
 
 /** A line, or part of one, that each program must print. An example without an entry here is a failure. */
@@ -131,7 +132,7 @@ try {
 
 /** Runs one after the other what is left of the queue, which others take from as well. */
 async function runAll(queue) {
-  for (const { name, cwd, files } of queue) {
+  for (const { name, cwd, files, folder: installed } of queue) {
     const run = async (file) =>
       (await promisify(execFile)(process.execPath, [file], { cwd, env, timeout: 120_000 })).stdout;
     const folder = surroundings[name]?.folder;
@@ -148,8 +149,27 @@ async function runAll(queue) {
           throw new Error(`${name}: expected ${JSON.stringify(text)} in:\n${printed}`);
       }
     }
+    if (name === "docs/tutorial.md") await askNextApp(cwd, installed);
     console.log(`> ${name}: as expected`);
   }
+}
+
+/** The last section of the tutorial. */
+async function askNextApp(tutorial, installed) {
+  const app = join(tutorial, "next-app");
+  cpSync(join(installed, "node_modules", "sealdex", "examples", "next-app"), app, { recursive: true });
+  installPacked(app, tarballs);
+  await buildNext(app);
+  await withNext(app, {}, async (url) => {
+    const page = await (await fetch(url)).text();
+    if (!page.includes("Ask the handbook")) throw new Error(`examples/next-app: unexpected page ${page}`);
+    const ask = (body) => fetch(`${url}/ask`, { method: "POST", body });
+    const [best] = await (await ask("How often are encryption keys rotated?")).json();
+    if (best?.metadata.source !== "keys.md")
+      throw new Error(`examples/next-app: found ${JSON.stringify(best)}`);
+    const { status } = await ask(" ");
+    if (status !== 400) throw new Error(`examples/next-app: an empty question gave ${status}`);
+  });
 }
 
 async function untilHealthy() {

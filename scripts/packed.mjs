@@ -22,20 +22,23 @@ export function packAll(into) {
   );
 }
 
-/**
- * Creates a project and runs `npm install` with these names. Packages of this repository come from
- * their tarballs, also as dependencies; others in the versions that it is tested with.
- */
+/** Creates a project and runs `npm install` with these names, in the versions that this repository is tested with. */
 export function createProject(folder, names, tarballs) {
   mkdirSync(folder, { recursive: true });
-  const own = Object.entries(tarballs).filter(([name]) => !names.includes(name));
-  const overrides = Object.fromEntries(own.map(([name, tarball]) => [name, `file:${tarball}`]));
-  writeFileSync(join(folder, "package.json"), `${JSON.stringify({ private: true, overrides })}\n`);
-  const specs = names.map(
-    (name) => tarballs[name] ?? (devDependencies[name] ? `${name}@${devDependencies[name]}` : name),
-  );
-  execFileSync(npm, ["install", "--silent", "--no-audit", "--no-fund", ...specs], {
-    cwd: folder,
-    stdio: "inherit",
-  });
+  const dependencies = Object.fromEntries(names.map((name) => [name, devDependencies[name] ?? "latest"]));
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, dependencies }));
+  installPacked(folder, tarballs);
+}
+
+/** `npm install` in a project. Packages of this repository come from their tarballs, also as dependencies of others. */
+export function installPacked(folder, tarballs) {
+  const file = join(folder, "package.json");
+  const manifest = JSON.parse(readFileSync(file, "utf8"));
+  const overrides = {};
+  for (const [name, tarball] of Object.entries(tarballs)) {
+    const place = manifest.dependencies[name] ? manifest.dependencies : overrides;
+    place[name] = `file:${tarball}`;
+  }
+  writeFileSync(file, `${JSON.stringify({ ...manifest, overrides })}\n`);
+  execFileSync(npm, ["install", "--silent", "--no-audit", "--no-fund"], { cwd: folder, stdio: "inherit" });
 }

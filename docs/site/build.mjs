@@ -17,6 +17,7 @@ const documents = [
   "CONTRIBUTING.md",
   "SECURITY.md",
   "bench/README.md",
+  "examples/next-app/README.md",
   "packages/server/README.md",
   ...guides.filter((name) => /^(?!site\b).*\.(md|svg|webp)$/.test(name)).map((name) => `docs/${name}`),
 ];
