@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { buildNext, withNext } from "./next.mjs";
-import { createProject, installPacked, packAll } from "./packed.mjs";
+import { createProject, installPacked, namesIn, packAll } from "./packed.mjs";
 import { root } from "./stage-package.mjs";
 
 /** A line, or part of one, that each program must print. An example without an entry here is a failure. */
@@ -32,7 +32,6 @@ const expected = {
   "quickstart.mjs": ["Opened again: [ 'salmon', 'keys' ]", "With another key: wrong_index_key"],
   "rag.mjs": ["Every year.", "In the kitchen.", "[ 'Upstream.' ]"],
   "self-query.mjs": ["films since 2000: The sea\n", "all films: Rivers, The sea\n"],
-  "walkthrough.mjs": ["4 of 4 stored", "[ 'about-2' ]"],
 };
 
 /** Packages that readers of a page have already, and a folder of programs that run before it and after each run. */
@@ -55,13 +54,6 @@ function programsOf(text) {
     else programs[programs.length - 1] += code;
   }
   return programs;
-}
-
-/** The packages that a text says to install. */
-function namesIn(text, name) {
-  const [, names] = /\bnpm install ((?:@?[a-z][\w./-]*(?: (?=@?[a-z])|))+)/.exec(text) ?? [];
-  if (names === undefined) throw new Error(`${name}: it does not say what to install`);
-  return names.trim().split(" ");
 }
 
 const pages = [

@@ -42,3 +42,10 @@ export function installPacked(folder, tarballs) {
   writeFileSync(file, `${JSON.stringify({ ...manifest, overrides })}\n`);
   execFileSync(npm, ["install", "--silent", "--no-audit", "--no-fund"], { cwd: folder, stdio: "inherit" });
 }
+
+/** The packages that a text says to install. */
+export function namesIn(text, name) {
+  const [, names] = /\bnpm install ((?:@?[a-z][\w./-]*(?: (?=@?[a-z])|))+)/.exec(text) ?? [];
+  if (names === undefined) throw new Error(`${name}: it does not say what to install`);
+  return names.trim().split(" ");
+}
