@@ -390,7 +390,7 @@ export interface IndexDescription {
    */
   readonly reclaimableBytes: number;
   readonly embeddingModel?: string;
-  /** True if the index has a `textIndex`; otherwise absent, and absent over HTTP. */
+  /** True if the index has a `textIndex`; otherwise absent. */
   readonly textIndex?: boolean;
   /** Memory of the process that has the index open, for all its indexes. */
   readonly memory: MemoryUse;

@@ -136,10 +136,7 @@ export class StoreIndex {
       metric: [metric, found.metric],
       indexType: [indexType, found.type],
       precision: [indexConfigParams?.precision, found.precision],
-      // A service does not say whether an index has one.
-      ...(this.#client.kind === "embedded" && {
-        textIndex: [textIndex && true, found.textIndex ?? false],
-      }),
+      textIndex: [textIndex && true, found.textIndex ?? false],
     };
     for (const [name, [expected, received]] of Object.entries(wanted)) {
       if (expected === undefined || expected === received) continue;

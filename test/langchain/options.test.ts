@@ -2,6 +2,7 @@
 
 import { afterAll, describe, expect, test } from "vitest";
 import {
+  type Client,
   createClient,
   EncryptedSemanticCache,
   EncryptedVectorStore,
@@ -11,12 +12,22 @@ import {
   SealdexReranker,
 } from "../../src/index.js";
 import { EncryptedStore } from "../../src/langchain/langgraph/encrypted-store.js";
+import { startService } from "../http/service.js";
 
 const embeddings = new LexicalEmbeddings({ dimension: 16 });
 const client = createClient({ indexLocation: { location: "memory" } });
-afterAll(() => client.close());
+const service = await startService();
+const remote = createClient(service.address);
+afterAll(async () => {
+  await Promise.all([client.close(), remote.close()]);
+  await service.close();
+});
 let made = 0;
-const args = () => ({ indexName: `store ${made++}`, indexKey: generateKey(), client });
+const args = (own: Client = client) => ({
+  indexName: `store ${made++}`,
+  indexKey: generateKey(),
+  client: own,
+});
 
 const unknown = { code: "invalid_request", message: expect.stringContaining("unknown property") };
 
@@ -59,31 +70,36 @@ test("pqDim and pqBits are checked for every type, and unused unless it is ivfpq
   }
 });
 
-test.each([
-  ["indexType", { indexType: "ivf" }, /^indexType: expected ivf, but index ".*" was created with ivfflat/],
-  ["precision", { indexConfigParams: { precision: "int8" } }, /^precision: expected int8, .* with float32/],
-  ["metric", { metric: "euclidean" }, /^metric: expected euclidean, .* with cosine/],
-  ["textIndex", { textIndex: true }, /^textIndex: expected true, .* with false/],
-])("a store refuses an index with another %s than it defines", async (_, more, message) => {
-  const place = args();
-  await new EncryptedVectorStore(embeddings, place).addTexts(["a"]);
-  const other = new EncryptedVectorStore(embeddings, { ...place, ...more } as never);
-  await expect(other.similaritySearch("a")).rejects.toMatchObject({ code: "invalid_request" });
-  await expect(other.addTexts(["b"])).rejects.toThrow(message);
-  const open = EncryptedVectorStore.fromExistingIndex(embeddings, { ...place, ...more } as never);
-  await expect(open).rejects.toThrow(message);
-});
+describe.each([
+  ["embedded", client],
+  ["over HTTP", remote],
+])("%s", (_where, own) => {
+  test.each([
+    ["indexType", { indexType: "ivf" }, /^indexType: expected ivf, but index ".*" was created with ivfflat/],
+    ["precision", { indexConfigParams: { precision: "int8" } }, /^precision: expected int8, .* with float32/],
+    ["metric", { metric: "euclidean" }, /^metric: expected euclidean, .* with cosine/],
+    ["textIndex", { textIndex: true }, /^textIndex: expected true, .* with false/],
+  ])("a store refuses an index with another %s than it defines", async (_, more, message) => {
+    const place = args(own);
+    await new EncryptedVectorStore(embeddings, place).addTexts(["a"]);
+    const other = new EncryptedVectorStore(embeddings, { ...place, ...more } as never);
+    await expect(other.similaritySearch("a")).rejects.toMatchObject({ code: "invalid_request" });
+    await expect(other.addTexts(["b"])).rejects.toThrow(message);
+    const open = EncryptedVectorStore.fromExistingIndex(embeddings, { ...place, ...more } as never);
+    await expect(open).rejects.toThrow(message);
+  });
 
-test("a store with the definition of its index opens it, and so does one with none", async () => {
-  const place = args();
-  const definition = { indexType: "ivfflat", metric: "cosine", textIndex: true } as const;
-  const own = { ...place, ...definition, indexConfigParams: { precision: "float32" } } as const;
-  await new EncryptedVectorStore(embeddings, own).addTexts(["a"]);
-  for (const given of [own, place]) {
-    expect(await new EncryptedVectorStore(embeddings, given).similaritySearch("a")).toHaveLength(1);
-  }
-  const without = new EncryptedVectorStore(embeddings, { ...place, textIndex: false });
-  await expect(without.addTexts(["b"])).rejects.toThrow("textIndex: expected false");
+  test("a store with the definition of its index opens it, and so does one with none", async () => {
+    const place = args(own);
+    const definition = { indexType: "ivfflat", metric: "cosine", textIndex: true } as const;
+    const defined = { ...place, ...definition, indexConfigParams: { precision: "float32" } } as const;
+    await new EncryptedVectorStore(embeddings, defined).addTexts(["a"]);
+    for (const given of [defined, place]) {
+      expect(await new EncryptedVectorStore(embeddings, given).similaritySearch("a")).toHaveLength(1);
+    }
+    const without = new EncryptedVectorStore(embeddings, { ...place, textIndex: false });
+    await expect(without.addTexts(["b"])).rejects.toThrow("textIndex: expected false");
+  });
 });
 
 test.each([

@@ -42,6 +42,7 @@ export interface DescriptionBody {
     readonly stored_bytes: number;
     readonly reclaimable_bytes: number;
     readonly embedding_model?: string;
+    readonly text_index?: boolean;
     readonly memory: MemoryBody;
     readonly training_failure?: string;
   };
@@ -123,6 +124,7 @@ export function encodeDescription(description: IndexDescription): DescriptionBod
     storedBytes,
     reclaimableBytes,
     embeddingModel,
+    textIndex,
     memory,
     trainingFailure,
   } = description;
@@ -151,6 +153,7 @@ export function encodeDescription(description: IndexDescription): DescriptionBod
       stored_bytes: storedBytes,
       reclaimable_bytes: reclaimableBytes,
       embedding_model: embeddingModel,
+      text_index: textIndex,
       memory: encodeMemory(memory),
       training_failure: trainingFailure,
     },
@@ -173,8 +176,9 @@ export function decodeDescription(json: unknown): IndexDescription {
   if (typeof index_name !== "string" || typeof index_config?.type !== "string") throw foreign();
   const { type, metric, dimension, n_lists, pq_dim, pq_bits, segments, stored_bytes, reclaimable_bytes } =
     index_config;
-  const { embedding_model, memory, training_failure, recall_curves, measured_recall, precision, spilling } =
+  const { embedding_model, text_index, memory, training_failure, recall_curves, measured_recall } =
     index_config;
+  const { precision, spilling } = index_config;
   if (memory === undefined) throw foreign();
   return {
     indexName: index_name,
@@ -192,6 +196,7 @@ export function decodeDescription(json: unknown): IndexDescription {
     storedBytes: stored_bytes,
     reclaimableBytes: reclaimable_bytes,
     ...(embedding_model !== undefined && { embeddingModel: embedding_model }),
+    ...(text_index !== undefined && { textIndex: text_index }),
     memory: decodeMemory(memory),
     ...(training_failure !== undefined && { trainingFailure: training_failure }),
   };

@@ -61,6 +61,9 @@ export const describeIndex = post(
             description: "Bytes of replaced objects that are still stored for readers.",
           }),
           embedding_model: Type.Optional(Type.String()),
+          text_index: Type.Optional(
+            Type.Boolean({ description: "True if the index can be searched by words; otherwise absent." }),
+          ),
           memory: Type.Object(
             {
               rss_bytes: Type.Integer(),
