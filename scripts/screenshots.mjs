@@ -251,6 +251,7 @@ try {
     shootAll({ viewport: desktop }, ""),
     shootAll(dark, "-dark"),
     shootAll(narrow, "-phone"),
+    shootAll({ ...narrow, colorScheme: "dark" }, "-phone-dark"),
   ]);
 } finally {
   stopped.abort();

@@ -42,6 +42,7 @@ export function Audit() {
         rows={page?.entries.map((entry, i) => ({
           key: `${entry.log} ${entry.at} ${i}`,
           cells: cellsOf(entry),
+          values: valuesOf(entry),
         }))}
       />
       <Pager starts={starts} next={page?.next} labels={["Newer", "Older"]}>
@@ -56,6 +57,11 @@ export function Audit() {
 function load(before: string | undefined): Promise<Page> {
   const query = new URLSearchParams({ limit: `${pageSize}`, ...(before !== undefined && { before }) });
   return ask<Page>("GET", `/v1/admin/audit?${query}`);
+}
+
+function valuesOf({ at, caller, address, action, index, status, code, request }: AuditEntry) {
+  const result = `${status ?? "left"} ${code ?? ""}`;
+  return [at, caller ?? "", address ?? "", action, index ?? "", result, request ?? ""];
 }
 
 function cellsOf({

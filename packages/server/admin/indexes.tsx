@@ -30,7 +30,7 @@ export function Indexes() {
         columns={["Name", "State", "Items", "Size", "Segments", "Type", "Trained", "Last write"]}
         numeric={["Items", "Size", "Segments"]}
         empty="No indexes yet. Create the first one below, or with POST /v1/indexes/create."
-        rows={names?.map((index) => ({ key: index.name, cells: cellsOf(index) }))}
+        rows={names?.map((index) => ({ key: index.name, cells: cellsOf(index), values: valuesOf(index) }))}
       />
       <Pager starts={starts} next={next} />
       <NewIndex onCreated={() => void reload()} />
@@ -44,6 +44,23 @@ async function load(after = ""): Promise<KnownIndex[]> {
   if (names.length === 0) return [];
   const { indexes } = await ask<{ indexes: KnownIndex[] }>("POST", "/v1/admin/open-indexes", { names });
   return indexes;
+}
+
+function valuesOf({ name, items, description, lastWriteAt }: KnownIndex): (string | number)[] {
+  const written = lastWriteAt ?? "";
+  if (description === undefined) return [name, "closed", "", "", "", "", "", written];
+  const { indexType, indexConfig, isTrained, segments, storedBytes } = description;
+  const lists = isTrained ? indexConfig.nLists : 0;
+  return [
+    name,
+    "open",
+    items ?? 0,
+    storedBytes,
+    segments,
+    `${indexType}, ${indexConfig.metric}`,
+    lists,
+    written,
+  ];
 }
 
 function cellsOf({ name, items, description, lastWriteAt }: KnownIndex) {

@@ -67,7 +67,8 @@ export function Keys() {
       <Table
         label="API keys"
         columns={["Name", "Id", "Scopes", "Indexes", "Issued", "Expires", "Last used", "Actions"]}
-        rows={keys?.map((key) => ({ key: key.id, cells: cellsOf(key) }))}
+        rows={keys?.map((key) => ({ key: key.id, cells: cellsOf(key), values: valuesOf(key) }))}
+        stacks
       />
       <Pager starts={starts} next={next} />
       <p class="hint">
@@ -95,6 +96,11 @@ export function Keys() {
       )}
     </>
   );
+}
+
+function valuesOf({ name, id, scopes, indexes, createdAt, expiresAt, lastUsedAt }: ApiKey) {
+  const [allowed, where] = [scopes.join(", "), indexes?.join(", ") ?? "all"];
+  return [name, id, allowed, where, createdAt, expiresAt ?? "", lastUsedAt ?? ""];
 }
 
 async function load(after: string | undefined): Promise<ApiKey[]> {

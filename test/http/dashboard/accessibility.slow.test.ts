@@ -105,6 +105,10 @@ test.each<[string, BrowserContextOptions]>([
         () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
       );
       if (overflow > 0) problems.push(`${view}: ${overflow} pixels too wide`);
+      if (view !== "API keys" || options.viewport !== narrow) return;
+      const table = page.getByRole("region", { name: view, exact: true });
+      const scroll = await table.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth);
+      if (scroll > 0) problems.push(`${view}: ${scroll} pixels beyond a phone`);
     };
     const entrance = await browser.context.newPage();
     await entrance.goto(`${service.baseUrl}/admin/`);

@@ -317,3 +317,33 @@ test("API keys are shown in pages", async () => {
   await page.getByRole("cell", { name: ids[0] }).waitFor();
   await page.close();
 });
+
+test("a page of a table is sorted and searched", async () => {
+  const page = await signIn(browser, service);
+  await visit(page, "API keys");
+  const shown = await column(page, "API keys", 1);
+  const numeric = { numeric: true } as const;
+  const ascending = [...shown].sort((a, b) => a.localeCompare(b, "en", numeric));
+  const header = page.getByRole("columnheader", { name: "Name" });
+  for (const [direction, expected] of [
+    ["ascending", ascending],
+    ["descending", [...ascending].reverse()],
+  ] as const) {
+    await header.getByRole("button").click();
+    expect(await header.getAttribute("aria-sort")).toBe(direction);
+    expect(await column(page, "API keys", 1)).toEqual(expected);
+  }
+  const search = page.getByLabel("Search API keys");
+  await search.fill(" KEY 4");
+  const found = await column(page, "API keys", 1);
+  expect(found).toEqual([...ascending].reverse().filter((name) => name.includes("key 4")));
+  expect(found).toContain("key 4");
+  await search.fill("nobody");
+  await page.getByText("No row matches.").waitFor();
+  // Fewer rows than have a search box of their own.
+  await search.fill("");
+  await page.getByRole("button", { name: "Next" }).click();
+  await search.waitFor({ state: "detached" });
+  expect((await column(page, "API keys", 1)).length).toBeLessThan(8);
+  await page.close();
+});
