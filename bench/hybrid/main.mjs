@@ -122,7 +122,7 @@ function countTerms(analyzer, text) {
   const counts = new Map();
   const sink = {
     add(number) {
-      const term = vocabulary.term(number);
+      const term = vocabulary.text(number);
       counts.set(term, (counts.get(term) ?? 0) + 1);
     },
   };

@@ -1,28 +1,30 @@
 /**
- * Splits texts into terms, for indexing and for queries.
+ * Splits texts into words, for indexing and for queries.
  *
- * A word is a run of letters, digits and marks; case, accents and endings are ignored, and stop
- * words dropped. A compound is several runs with joiners between them, for example `10.1016/j` or
- * `std::vector`: each run is a term, and so is the whole, unless it is plain words joined by
- * hyphens or slashes. In scripts without spaces, each pair of adjacent characters is a term, and so
- * is the last character of each row.
+ * A word is a run of letters, digits and marks; case and accents are ignored. The ranking compares
+ * terms, which are words without endings; stop words have none. A compound is several runs with
+ * joiners between them, for example `10.1016/j` or `sign-off`: each run is a word, and so is the
+ * whole, without most hyphens, unless it is plain words joined by slashes. In scripts without
+ * spaces, each pair of adjacent characters is a word, and so is the last character of each row.
  */
 
 import { Scan } from "./tokenize.js";
 import type { AnalyzerDefinition } from "./text-options.js";
 import { Vocabulary } from "./vocabulary.js";
 
-/** The occurrences of terms in a text. A term is a non-empty string of at most 64 UTF-16 code units. */
+/** The words of a text, each a non-empty string of at most 64 UTF-16 code units. */
 export interface TermOccurrences {
-  /** The term of each occurrence, by ascending position. */
+  /** By ascending position. */
+  readonly words: readonly string[];
+  /** The term of each word, `""` for a stop word. */
   readonly terms: readonly string[];
   /**
-   * Position of each occurrence, counted in words of the text, stop words included. The parts of a
+   * Position of each word, counted in words of the text. The parts of a
    * compound such as `getUserById` have consecutive positions; the whole has the position of its
    * first part.
    */
   readonly positions: readonly number[];
-  /** Document length for BM25: words and parts of compounds that are terms, without wholes. */
+  /** Document length for BM25: words and parts of compounds that have terms, without wholes. */
   readonly length: number;
 }
 
@@ -36,7 +38,7 @@ export interface LocatedOccurrences extends TermOccurrences {
 
 /** The occurrences found so far. */
 export interface Scanning extends LocatedOccurrences {
-  /** Number of each occurrence's term in the vocabulary. */
+  /** Number of each word in the vocabulary. */
   readonly numbers: readonly number[];
   /** Scans about this many more code units. Returns true at the end of the text. */
   advance(units: number): boolean;
@@ -47,7 +49,7 @@ export interface Analyzer {
   analyze(text: string): TermOccurrences;
   /** Like `analyze`, with offsets for highlights. */
   locate(text: string): LocatedOccurrences;
-  /** Numbers of the terms seen so far. Hold the vocabulary while numbers must stay valid. */
+  /** Numbers of the words and terms seen so far. Hold the vocabulary while numbers must stay valid. */
   readonly vocabulary: Vocabulary;
   /** Starts a scan in pieces. `vocabulary`: one of this analyzer's. */
   begin(text: string, locates: boolean, vocabulary?: Vocabulary): Scanning;
@@ -71,6 +73,6 @@ export function createAnalyzer(definition: AnalyzerDefinition): Analyzer {
 
 function scanned(scan: Scan): LocatedOccurrences {
   scan.advance(Infinity);
-  const { terms, positions, starts, ends, length } = scan;
-  return { terms, positions, starts, ends, length };
+  const { words, terms, positions, starts, ends, length } = scan;
+  return { words, terms, positions, starts, ends, length };
 }

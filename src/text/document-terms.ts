@@ -1,6 +1,7 @@
-/** The terms of all text fields of an item. */
+/** The words and terms of all text fields of an item. */
 
 import type { Analyzer } from "./analyzer.js";
+import { noTerm } from "./split-compound.js";
 import type { TextField } from "./text-options.js";
 import type { Vocabulary } from "./vocabulary.js";
 
@@ -9,13 +10,16 @@ export interface FieldText {
   readonly weight: number;
 }
 
-/** Receives occurrences of terms. */
+/** Stands for the position of a stem: phrases compare words. */
+export const noPosition = 0xffffffff;
+
+/** Receives occurrences of words, and of the terms that the ranking compares. */
 export interface TermSink {
   /**
-   * `term` is its number in the vocabulary, `weight` that of its field. Positions of one term
+   * `number`: of the word or term in the vocabulary; `weight`: of its field. Positions of one word
    * ascend.
    */
-  add(term: number, position: number, weight: number): void;
+  add(number: number, position: number, weight: number): void;
 }
 
 /** Distance in positions between fields, so that no phrase spans two of them. */
@@ -25,7 +29,8 @@ const fieldGap = 100;
 const unitsTogether = 2 ** 14;
 
 /**
- * Returns BM25's document length, the weighted sum of the fields' lengths. Yields in long texts.
+ * Returns BM25's document length, the weighted sum of the fields' lengths; at least 1 if there are
+ * words. Yields in long texts.
  */
 export function* documentTerms(
   analyzer: Analyzer,
@@ -40,14 +45,19 @@ export function* documentTerms(
     const { numbers, positions } = found;
     for (let i = 0, isEnd = false; !isEnd;) {
       isEnd = found.advance(unitsTogether);
-      for (; i < numbers.length; i++) sink.add(numbers[i], base + positions[i], weight);
+      for (; i < numbers.length; i++) {
+        const word = numbers[i];
+        const term = vocabulary.termOf(word);
+        sink.add(word, base + positions[i], weight);
+        if (term !== word && term !== noTerm) sink.add(term, noPosition, weight);
+      }
       if (!isEnd) yield;
     }
     length += weight * found.length;
     // Fields without terms take no positions.
     if (positions.length > 0) base += positions[positions.length - 1] + fieldGap;
   }
-  return length;
+  return base > 0 ? Math.max(1, length) : length;
 }
 
 interface ItemTexts {

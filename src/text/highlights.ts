@@ -1,6 +1,7 @@
 /** Finds the matches of a query within a text. */
 
 import type { Analyzer } from "./analyzer.js";
+import { noTerm } from "./split-compound.js";
 import type { ParsedText } from "./text-query.js";
 
 /** A range of a text in UTF-16 code units; `end` is exclusive. */
@@ -24,18 +25,21 @@ export function* highlights(
   analyzer: Analyzer,
 ): Generator<void, Highlight[], void> {
   const wanted = new Set(query.terms.map(({ term }) => term));
-  for (const { term } of query.prefixes) if (term !== undefined) wanted.add(term);
   const prefixes = query.prefixes.map(({ prefix }) => prefix);
-  const isWanted = (term: string) => wanted.has(term) || prefixes.some((prefix) => term.startsWith(prefix));
-
   const { vocabulary } = analyzer;
+  const isWanted = (number: number) => {
+    const word = vocabulary.text(number);
+    const term = vocabulary.termOf(number);
+    if (wanted.has(word) || prefixes.some((prefix) => word.startsWith(prefix))) return true;
+    return term !== noTerm && wanted.has(vocabulary.text(term));
+  };
   const found = analyzer.begin(text, true, vocabulary);
   const { numbers, starts, ends } = found;
   const pieces: { start: number; end: number }[] = [];
   for (let i = 0, isEnd = false; !isEnd;) {
     isEnd = found.advance(unitsTogether);
     for (; i < numbers.length; i++) {
-      if (!isWanted(vocabulary.term(numbers[i]))) continue;
+      if (!isWanted(numbers[i])) continue;
       const last = pieces.at(-1);
       if (last !== undefined && starts[i] < last.end) last.end = Math.max(last.end, ends[i]);
       else if (pieces.length === highlightsMax) return pieces;

@@ -41,6 +41,7 @@ export class PostingCursor {
   readonly #frequencies = new Uint32Array(blockRowsMax);
   /** Whether each row of the block has the term once. */
   #isSingle = false;
+  #hasPositions = false;
   /** The first bit behind the frequencies. */
   #positionsAt = 0;
   /** The positions of the block if they are decoded, and where those of each row end. */
@@ -122,7 +123,8 @@ export class PostingCursor {
     let row = this.#before;
     this.#positions = undefined;
     this.#isSingle = reader.bit(start) === 1;
-    this.#positionsAt = reader.vector(start + 1, count, rows);
+    this.#hasPositions = reader.bit(start + 1) === 1;
+    this.#positionsAt = reader.vector(start + 2, count, rows);
     for (let i = 0; i < count; i++) rows[i] = row += rows[i] + 1;
     if (row >= this.#rowsEnd || (this.list.hasHeads && row !== this.lastRow)) {
       throw badPostings(`a block to end with the row of its head, below ${this.#rowsEnd}; got ${row}`);
@@ -184,6 +186,7 @@ export class PostingCursor {
   #decodePositions(): BlockPositions {
     const count = this.#count;
     const ends = new Uint32Array(count);
+    if (!this.#hasPositions) return { values: new Uint32Array(), ends };
     const { at, positions } = this.#readCounts(ends);
     let end = 0;
     for (let i = 0; i < count; i++) ends[i] = end += ends[i];

@@ -1,5 +1,5 @@
 /**
- * Postings: which rows have a term, how often, and at which positions. docs/internals/format.md §4.
+ * Postings: which rows have a word or a stem, how often, and words at which positions. docs/internals/format.md §4.
  *
  * The postings of all terms are one stream, cut into chunks of equal length. A list is one block, or several, each with a head that
  * bounds the scores of its rows. A block lies within one chunk.
@@ -13,7 +13,7 @@ import { ByteWriter } from "../engine/byte-writer.js";
 export const chunkBytes = 32 * 1024 - 4;
 export const blockRowsMax = 128;
 /** Positions of one term in one row that are kept, the first ones. */
-export const positionsMax = 255;
+export const positionsMax = 4095;
 /** A block is closed once it has as many positions. */
 const blockPositionsMax = 4096;
 /** With those of its last row. */
@@ -90,7 +90,7 @@ export class PostingStream {
     this.#lastPosition = position;
   }
 
-  /** Occurrences in the last row whose positions are never read. */
+  /** Occurrences in the last row without positions. */
   addFrequency(frequency: number): void {
     this.#frequencies[this.#count - 1] += frequency;
   }
@@ -129,7 +129,7 @@ export class PostingStream {
     const count = this.#count;
     let frequencyMax = 0;
     for (let i = 0; i < count; i++) frequencyMax = Math.max(frequencyMax, this.#frequencies[i]);
-    this.#encode(frequencyMax === 1 && this.#positionCount === count);
+    this.#encode(frequencyMax === 1 && [0, count].includes(this.#positionCount));
     this.#head.clear();
     if (hasHead) {
       this.#head.varint(this.#lastRow - this.#before);
@@ -153,11 +153,15 @@ export class PostingStream {
     const bits = this.#bits;
     const count = this.#count;
     bits.clear();
-    bits.put(isSingle ? 1 : 0, 1);
+    const hasPositions = this.#positionCount > 0;
+    bits.put((isSingle ? 1 : 0) + (hasPositions ? 2 : 0), 2);
     bits.putVector(this.#gaps, count);
     if (!isSingle) {
       for (let i = 0; i < count; i++) this.#scratch[i] = this.#frequencies[i] - 1;
       bits.putVector(this.#scratch, count);
+    }
+    if (!hasPositions) return;
+    if (!isSingle) {
       for (let i = 0; i < count; i++) this.#scratch[i] = this.#frequencies[i] - this.#counts[i];
       bits.putVector(this.#scratch, count);
     }

@@ -19,7 +19,7 @@ import { termLengthMax } from "./stem.js";
 /** A plain word, or parts. Small, since every word of every text looks one up. */
 export interface Run {
   readonly text: string;
-  /** Number of a plain word's term; `noTerm` for a stop word or a run with parts. */
+  /** Number of a plain word; `noTerm` for a run with parts. */
   readonly number: number;
   readonly parts: RunParts | undefined;
 }
@@ -28,41 +28,39 @@ export interface Run {
 export const noTerm = -1;
 
 export interface RunParts {
-  /** Numbers of the terms. */
+  /** Numbers of the words. */
   readonly numbers: readonly number[];
-  /** Position of each term relative to the run's first part. */
+  /** Position of each word relative to the run's first part. */
   readonly offsets: readonly number[];
-  /** Start of each term, in code units from the beginning of the run. */
+  /** Start of each word, in code units from the beginning of the run. */
   readonly starts: readonly number[];
   readonly ends: readonly number[];
-  /** Number of parts, including stop words. */
+  /** Number of parts. */
   readonly width: number;
-  /** Number of parts that are terms. */
-  readonly length: number;
+  /** Words before those of the parts: the whole run, or none. */
+  readonly wholes: number;
   /** Whether a compound with this run is also a term: it is more than words. */
   readonly isIdentifier: boolean;
 }
 
 /**
- * `numberOf` returns the number of a word's term. `splitsElisions`: whether `l'eau` is two words,
+ * `numberOf` returns the number of a word. `splitsElisions`: whether `l'eau` is two words,
  * as in French and Italian.
  */
 export function splitRun(text: string, numberOf: (word: string) => number, splitsElisions: boolean): Run {
   const cuts = partStarts(text, splitsElisions);
-  const termOf = (start: number, end: number) => numberOf(text.slice(start, end).replaceAll(",", ""));
+  const wordOf = (start: number, end: number) => numberOf(text.slice(start, end).replaceAll(",", ""));
   const first = cuts[0].start;
   const last = cuts[cuts.length - 1].end;
   const isPlain = cuts.length === 1 && first === 0 && last === text.length && !/\p{N}/u.test(text);
-  if (isPlain) return { text, number: termOf(0, text.length), parts: undefined };
+  if (isPlain) return { text, number: wordOf(0, text.length), parts: undefined };
 
   const numbers: number[] = [];
   const offsets: number[] = [];
   const starts: number[] = [];
   const ends: number[] = [];
   const add = (offset: number, start: number, end: number) => {
-    const number = termOf(start, end);
-    if (number === noTerm) return;
-    numbers.push(number);
+    numbers.push(wordOf(start, end));
     offsets.push(offset);
     starts.push(start);
     ends.push(end);
@@ -78,7 +76,7 @@ export function splitRun(text: string, numberOf: (word: string) => number, split
     starts,
     ends,
     width: cuts.length,
-    length: numbers.length - wholes,
+    wholes,
     isIdentifier: !isElision,
   };
   return { text, number: noTerm, parts };
@@ -94,11 +92,13 @@ const partsMax = 32;
 
 /**
  * Parts begin after an underscore, at a capital after a small letter, at the last of several capitals if two small letters
- * follow (`HTTPServer`, but `URLs`), and between digits and two or more letters (`sha256`, but `1990s`).
+ * follow (`HTTPServer`, but `URLs`), between digits and two or more letters (`sha256`, but `1990s`), and between a letter and
+ * digits alone (`H264`).
  */
 function partStarts(text: string, splitsElisions: boolean): Part[] {
   const parts: Part[] = [];
-  const { classes, starts, count } = charactersOf(text);
+  const { classes, starts } = charactersOf(text);
+  const count = classes.length;
   let first = 0;
   const close = (end: number, next: number) => {
     if (end > first) parts.push({ start: starts[first], end: starts[end] });
@@ -123,16 +123,12 @@ function beginsPart(classes: Uint8Array, i: number, first: number): boolean {
     if (before === letter) return true;
     if (before === capital && classes[i + 1] === letter && classes[i + 2] === letter) return true;
   }
-  if (kind === digit && before !== digit) return lettersBefore(classes, i, first) >= 2;
+  if (kind === digit && isLetter(before)) {
+    const isAfterLetters = i - first > 1 && isLetter(classes[i - 2]);
+    return isAfterLetters || (i === 1 && classes.subarray(1).every((each) => each === digit));
+  }
   if (before === digit && isLetter(kind)) return isLetter(classes[i + 1]);
   return false;
-}
-
-/** At most 2. */
-function lettersBefore(classes: Uint8Array, i: number, first: number): number {
-  let count = 0;
-  while (count < 2 && i - count > first && isLetter(classes[i - count - 1])) count++;
-  return count;
 }
 
 interface Characters {
@@ -140,7 +136,6 @@ interface Characters {
   readonly classes: Uint8Array;
   /** Start of each character in code units, and the end of the text. */
   readonly starts: Uint32Array;
-  readonly count: number;
 }
 
 /** Characters with their marks, so that composed and decomposed accents count alike. */
@@ -158,5 +153,5 @@ function charactersOf(text: string): Characters {
     at += code > 0xffff ? 2 : 1;
   }
   starts[count] = text.length;
-  return { classes, starts, count };
+  return { classes: classes.subarray(0, count), starts };
 }

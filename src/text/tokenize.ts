@@ -48,8 +48,15 @@ export class Scan {
     this.#locates = locates;
   }
 
+  get words(): string[] {
+    return this.numbers.map((number) => this.#vocabulary.text(number));
+  }
+
   get terms(): string[] {
-    return this.numbers.map((number) => this.#vocabulary.term(number));
+    return this.numbers.map((number) => {
+      const term = this.#vocabulary.termOf(number);
+      return term === noTerm ? "" : this.#vocabulary.text(term);
+    });
   }
 
   /** Scans about this many more code units. Returns true at the end of the text. */
@@ -137,10 +144,13 @@ export class Scan {
     const runStarts = [start];
     let isTerm = start !== this.#joined;
     let isPlain = first.parts?.isIdentifier !== true;
+    let isHyphenated = true;
     while (next > end) {
       isTerm &&= end - start <= termLengthMax;
       if (!isTerm && end >= until) break;
-      isPlain &&= this.#isPlainJoiner(end, next);
+      const joiners = this.#text.slice(end, next);
+      isPlain &&= joiners === "-" || joiners === "/";
+      isHyphenated &&= joiners === "-";
       runStarts.push(next);
       end = this.#runEnd(next);
       const run = this.#vocabulary.runOf(this.#text, next, end, this.#hash);
@@ -151,7 +161,7 @@ export class Scan {
     const goesOn = next > end;
     const suffix = goesOn ? 0 : this.#suffixAt(end);
     end += suffix;
-    if (isTerm && (!isPlain || suffix > 0) && end - start <= termLengthMax) {
+    if (isTerm && (!isPlain || isHyphenated || suffix > 0) && end - start <= termLengthMax) {
       this.#add(this.#vocabulary.wholeOf(this.#text.slice(start, end)), start, end);
     }
     for (const [i, run] of runs.entries()) this.#addRun(run, runStarts[i]);
@@ -166,6 +176,7 @@ export class Scan {
     }
     for (let i = 0; i < parts.numbers.length; i++) {
       this.numbers.push(parts.numbers[i]);
+      if (i >= parts.wholes) this.#count(parts.numbers[i]);
       this.positions.push(this.#position + parts.offsets[i]);
       if (this.#locates) {
         this.starts.push(start + parts.starts[i]);
@@ -173,15 +184,16 @@ export class Scan {
       }
     }
     this.#position += parts.width;
-    this.length += parts.length;
   }
 
   #addWord(number: number, start: number, end: number): void {
-    if (number !== noTerm) {
-      this.#add(number, start, end);
-      this.length++;
-    }
+    this.#add(number, start, end);
+    this.#count(number);
     this.#position++;
+  }
+
+  #count(word: number): void {
+    if (this.#vocabulary.termOf(word) !== noTerm) this.length++;
   }
 
   /**
@@ -245,10 +257,6 @@ export class Scan {
     let at = end;
     while (at - end < joinersMax && this.#classAt(at) === joiner) at++;
     return at > end && startsRun(this.#classAt(at)) ? at : end;
-  }
-
-  #isPlainJoiner(start: number, end: number): boolean {
-    return end - start === 1 && (this.#text[start] === "-" || this.#text[start] === "/");
   }
 
   /** Length of the ending of names such as `C++` and `F#`, or 0. */

@@ -1,7 +1,7 @@
 /** The terms that an analyzer has seen, by number, with cached results for runs and compounds. */
 
 import { noTerm, type Run, splitRun } from "./split-compound.js";
-import { createStemmer, cut, foldAccents, lowerCase, type Stemmer } from "./stem.js";
+import { createStemmer, type Stemmer } from "./stem.js";
 import type { AnalyzerDefinition } from "./text-options.js";
 
 /** Compounds to cache before the cache is cleared. */
@@ -11,7 +11,9 @@ const keptLengthMax = 40;
 const unitsMax = 2 ** 23;
 const termUnits = 16;
 const elidingLanguages: readonly string[] = ["french", "italian"];
-const initials = /^(?:\p{L}\.)+\p{L}$/u;
+const initials = /^(?:\p{L}\p{M}*\.)+\p{L}\p{M}*$/u;
+/** Hyphens but those between two digits: `RULE-A002` and `RULEA002` are one word. */
+const hyphens = /(?<!\p{N})-|-(?!\p{N})/gu;
 /** A word of ASCII letters that has no parts. */
 const plainWord = /^[A-Za-z][a-z]*$/;
 
@@ -19,11 +21,12 @@ const plainWord = /^[A-Za-z][a-z]*$/;
 export const notPlain = -2;
 
 export class Vocabulary {
-  /** Short words: the number of their term, `noTerm` for stop words, or `notPlain`. */
+  /** Short words: their number, or `notPlain`. */
   readonly words = new WordTable();
   readonly #stem: Stemmer;
   readonly #splitsElisions: boolean;
-  readonly #isTurkish: boolean;
+  /** The numbers of words' terms, by the number of the word. */
+  readonly #termsOfWords: (number | undefined)[] = [];
   readonly #numbers = new TermNumbers();
   readonly #runs = new RunCache();
   readonly #wholes = new Map<string, number>();
@@ -32,7 +35,6 @@ export class Vocabulary {
   constructor(definition: AnalyzerDefinition) {
     this.#stem = createStemmer(definition);
     this.#splitsElisions = elidingLanguages.includes(definition.language);
-    this.#isTurkish = definition.language === "turkish";
   }
 
   /** Whether the memory limit is reached, so that the analyzer starts a new vocabulary. */
@@ -40,14 +42,20 @@ export class Vocabulary {
     return this.#units >= unitsMax;
   }
 
-  term(number: number): string {
+  /** A word or a term. */
+  text(number: number): string {
     return this.#numbers.terms[number];
+  }
+
+  /** The number of the term that a word is ranked by; `noTerm` for a stop word. */
+  termOf(word: number): number {
+    return this.#termsOfWords[word] ?? noTerm;
   }
 
   /** Adds a word to `words`; `a`, `b` and `c` are its letters. */
   addWord(word: string, a: number, b: number, c: number): number {
     // Other words may have parts.
-    const value = plainWord.test(word) ? this.#termOf(word) : notPlain;
+    const value = plainWord.test(word) ? this.#wordOf(word) : notPlain;
     this.words.set(a, b, c, value);
     return value;
   }
@@ -56,29 +64,31 @@ export class Vocabulary {
   runOf(text: string, start: number, end: number, hash: number): Run {
     const kept = this.#runs.get(text, start, end, hash);
     if (kept !== undefined) return kept;
-    const run = splitRun(text.slice(start, end), this.#termOf, this.#splitsElisions);
+    const run = splitRun(text.slice(start, end), this.#wordOf, this.#splitsElisions);
     this.#runs.set(hash, run);
     return run;
   }
 
   /**
-   * The term of a whole compound of at most `termLengthMax` code units, or of adjacent characters
+   * The word of a whole compound of at most `termLengthMax` code units, or of adjacent characters
    * in an unspaced script.
    */
   wholeOf(text: string): number {
     let whole = this.#wholes.get(text);
     if (whole === undefined) {
-      const lower = lowerCase(text.replaceAll(",", ""), this.#isTurkish);
-      whole = this.#numberOf(cut(foldAccents(initials.test(lower) ? lower.replaceAll(".", "") : lower)));
+      const plain = text.replaceAll(",", "").replace(hyphens, "");
+      whole = this.#wordOf(initials.test(plain) ? plain.replaceAll(".", "") : plain);
       if (this.#wholes.size >= keptMax) this.#wholes.clear();
       if (text.length <= keptLengthMax) this.#wholes.set(text, whole);
     }
     return whole;
   }
 
-  readonly #termOf = (word: string): number => {
-    const term = this.#stem(word);
-    return term === "" ? noTerm : this.#numberOf(term);
+  readonly #wordOf = (text: string): number => {
+    const { word, term } = this.#stem(text);
+    const number = this.#numberOf(word);
+    this.#termsOfWords[number] ??= term === "" ? noTerm : this.#numberOf(term);
+    return number;
   };
 
   #numberOf(term: string): number {

@@ -79,12 +79,72 @@ describe("a query by words", () => {
     ["a required prefix", "weir +her*", ["heron"]],
     ["words that nobody has", "zebra", []],
     ["nothing", "", []],
-    ["stop words", "the of", []],
+    ["stop words alone", "the of", ["heron", "mill", "weir"]],
+    ["stop words beside others", "the old flour", ["heron", "mill", "weir"]],
+    ["a phrase of stop words and others", '"above the"', ["heron"]],
+    ["a required stop word", "mill +it", ["weir"]],
+    ["an excluded stop word", "weir -it", ["heron"]],
+    ["a required word in another form", "mill +mills", []],
+    ["an excluded word in another form", "mill -millers", ["weir"]],
     ["only excluded words", "-weir", []],
     ["a malformed query", '+ "weir -* ((', ["heron", "weir"]],
   ])("finds items by %s", async (_, queryText, expected) => {
     const { index } = await newPassages();
     expect(ids(await index.query({ queryText })).sort()).toEqual(expected.toSorted());
+  });
+
+  const stored = [
+    "She logged in at noon.",
+    "She logged out at noon.",
+    "Dogs are not allowed here.",
+    "A dog is allowed here.",
+    "The Who played Tommy.",
+    "To be, or not to be: that is the question.",
+    "Ask IT about it.",
+    "Her résumé is élite, says Schrödinger of Lange Straße.",
+    "Release v1.2.3 plays H264.",
+    "Please sign-off today.",
+    "RULE-A002 was broken.",
+  ];
+
+  test.each([
+    ['"logged in"', [0]],
+    ['"logged out"', [1]],
+    ['"log in"', []],
+    ['"not allowed"', [2]],
+    ['"is allowed"', [3]],
+    ["+dog", [3]],
+    ["allowed -dogs", [3]],
+    ['"The Who"', [4]],
+    ['"to be or not to be"', [5]],
+    ["IT", [6]],
+    ["+IT +about", [6]],
+    ["who tommy", [4]],
+    ["resume", [7]],
+    ["Elite schrodinger", [7]],
+    ['"lange strasse"', [7]],
+    ['"1.2.3"', [8]],
+    ["264", [8]],
+    ["signoff", [9]],
+    ["+sign-off", [9]],
+    ["+signoff", [9]],
+    ["RULEA002", [10]],
+    ["+RULEA002", [10]],
+    ["+rule-a002", [10]],
+    ["log*", [0, 1]],
+    ["+logs*", []],
+  ])("finds by %s what has these words", async (queryText, expected) => {
+    const { index } = await newIndex();
+    await index.upsert(stored.map((contents, i) => ({ id: String(i), vector: [i, 1, 0, 0], contents })));
+    expect(ids(await index.query({ queryText })).sort()).toEqual(expected.map(String).toSorted());
+  });
+
+  test("finds a phrase of frequent words late in a long text", async () => {
+    const { index } = await newIndex();
+    const long = `${"the end of the day ".repeat(1500)} in the end`;
+    await index.upsert([{ id: "long", vector: [1, 0, 0, 0], contents: long }]);
+    expect(ids(await index.query({ queryText: '"in the end"' }))).toEqual(["long"]);
+    expect(await index.query({ queryText: '"end the"' })).toEqual([]);
   });
 
   test("returns the places of the words in contents, and the scores of both sides", async () => {

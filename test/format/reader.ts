@@ -621,13 +621,16 @@ function readPostings(stream: Uint8Array, start: number, count: number, hasHeads
     }
     const bits = bitsOf(stream, 8 * read.at());
     const isSingle = bits.take(1) === 1;
+    const hasPositions = bits.take(1) === 1;
     const gaps = bits.vector(rows);
     const frequencies = isSingle ? gaps.map(() => 1) : bits.vector(rows).map((value) => value + 1);
-    const left = isSingle ? gaps.map(() => 0) : bits.vector(rows);
-    const counts = frequencies.map((frequency, i) => frequency - left[i]);
-    bits.vector(counts.reduce((sum, each) => sum + each, 0)); // positions
+    if (hasPositions) {
+      const left = isSingle ? gaps.map(() => 0) : bits.vector(rows);
+      const counts = frequencies.map((frequency, i) => frequency - left[i]);
+      bits.vector(counts.reduce((sum, each) => sum + each, 0)); // positions
+      if (counts.some((each) => each > 4095)) throw new Error("words: too many positions of a row");
+    }
     gaps.forEach((gap, i) => found.push([(row += gap + 1), frequencies[i]]));
-    if (counts.some((each) => each < 1 || each > 255)) throw new Error("words: too many positions of a row");
     if (lastRow !== undefined && row !== lastRow) throw new Error("words: another last row");
     if (end !== undefined && Math.ceil(bits.at() / 8) !== end)
       throw new Error("words: another length of a block");

@@ -64,7 +64,8 @@ test.each(queries)("%j finds the same over HTTP", async (query) => {
 
 test("words find their items, by the weights of fields", async () => {
   expect((await remote.query({ queryText: "limits" })).map(({ id }) => id)).toEqual(["mixed", "law"]);
-  expect(await remote.query({ queryText: "throws" })).toEqual([]);
+  expect((await remote.query({ queryText: "throws" })).map(({ id }) => id)).toEqual(["code"]);
+  expect((await remote.query({ queryText: "throws limits" })).map(({ id }) => id)).toEqual(["mixed", "law"]);
 });
 
 const post = (body: object) =>

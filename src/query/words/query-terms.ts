@@ -1,6 +1,7 @@
 /** The terms of one query by words, found in a snapshot. */
 
 import { findPrefix } from "../../state/segment/words/term-reader.js";
+import { stemMark } from "../../text/stem.js";
 import type { Condition, ParsedText } from "../../text/text-query.js";
 import { type LiveTerm, type LiveTexts, loadTerm, openedTerm } from "./live-texts.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
@@ -8,15 +9,15 @@ import type { Snapshot } from "../snapshot/snapshot.js";
 type Prefix = Extract<Condition, { kind: "prefix" }>;
 
 export interface FoundTerms {
-  /** A term of the query, or one that begins with a prefix of it. */
+  /** A term or word of the query, or a word that begins with a prefix of it. */
   term(term: string): LiveTerm;
-  /** The terms that a prefix of the query stands for. */
+  /** The words that a prefix of the query stands for. */
   expanded(prefix: Prefix): readonly string[];
 }
 
-/** Terms that a prefix stands for, the first ones; and those that are looked at, which may be of replaced rows alone. */
+/** Words that a prefix stands for, the first ones; and those that are looked at, which may be stems or of replaced rows alone. */
 const expandedMax = 128;
-const expandableMax = 1024;
+const expandableMax = 2048;
 
 const absent: LiveTerm = { rows: 0, lists: [], bytes: 0 };
 
@@ -29,8 +30,9 @@ export async function findTerms(
   const conditions = [...prefixes, ...required, ...excluded];
   const names = new Set(terms.map(({ term }) => term));
   for (const condition of conditions) {
-    if (condition.kind === "term") names.add(condition.term);
-    if (condition.kind === "phrase") for (const { term } of condition.terms) names.add(term);
+    if (condition.kind !== "phrase") continue;
+    for (const { word } of condition.words) names.add(word);
+    if (condition.whole !== undefined) names.add(condition.whole);
   }
   const found = new Map<string, LiveTerm>();
   const find = async (term: string) => {
@@ -47,24 +49,19 @@ export async function findTerms(
   if (missing.length > 0) await Promise.all(missing.map(find));
   const expanded = new Map<string, readonly string[]>();
   for (const condition of conditions) {
-    if (condition.kind !== "prefix" || expanded.has(keyOf(condition))) continue;
-    expanded.set(keyOf(condition), await expand(texts, condition, find));
+    if (condition.kind !== "prefix" || expanded.has(condition.prefix)) continue;
+    expanded.set(condition.prefix, await expand(texts, condition, find));
   }
   return {
     term: (term) => found.get(term) ?? absent,
-    expanded: (prefix) => expanded.get(keyOf(prefix)) ?? [],
+    expanded: ({ prefix }) => expanded.get(prefix) ?? [],
   };
 }
 
-/** A prefix with a term of its own expands differently from one without. */
-function keyOf({ prefix, term }: Prefix): string {
-  return JSON.stringify([prefix, term]);
-}
-
-/** The first terms of live rows that begin so, in the order of their bytes, and the prefix's own term. */
+/** The first words of live rows that begin so, in the order of their bytes. */
 async function expand(
   { segments }: LiveTexts,
-  { prefix, term }: Prefix,
+  { prefix }: Prefix,
   find: (term: string) => Promise<LiveTerm>,
 ): Promise<string[]> {
   const bytes = Buffer.from(prefix, "utf8");
@@ -76,8 +73,7 @@ async function expand(
   const live: string[] = [];
   for (const name of names) {
     if (live.length === expandedMax) break;
-    if (name !== term && (await find(name)).rows > 0) live.push(name);
+    if (!name.endsWith(stemMark) && (await find(name)).rows > 0) live.push(name);
   }
-  if (term !== undefined && (await find(term)).rows > 0) live.push(term);
   return live;
 }

@@ -36,31 +36,34 @@ async function rowsThatMeet(
 ): Promise<Uint32Array> {
   const { reader } = texts.segments[number].segment;
   const bits = noRows(reader.footer.rows);
-  const cursorOf = async (term: string) => {
-    const list = terms.term(term).lists[number];
+  const cursorOf = async (word: string) => {
+    const list = terms.term(word).lists[number];
     return list && (await loadCursor(reader, list));
   };
-  if (condition.kind !== "phrase") {
-    const any = condition.kind === "prefix" ? terms.expanded(condition) : [condition.term];
-    for (const term of any) {
-      const cursor = await cursorOf(term);
-      if (cursor !== undefined) await forEachRow(cursor, (row) => addRow(bits, row));
-    }
-    return bits;
+  for (const word of wordsThatMeet(condition, terms)) {
+    const cursor = await cursorOf(word);
+    if (cursor !== undefined) await forEachRow(cursor, (row) => addRow(bits, row));
   }
+  if (condition.kind === "prefix" || condition.words.length === 1) return bits;
   const cursors: PostingCursor[] = [];
-  for (const { term } of condition.terms) {
-    const cursor = await cursorOf(term);
+  for (const { word } of condition.words) {
+    const cursor = await cursorOf(word);
     if (cursor === undefined) return bits;
     cursors.push(cursor);
   }
-  if (cursors.length === 0) return bits;
-  const offsets = condition.terms.map(({ offset }) => offset);
+  const offsets = condition.words.map(({ offset }) => offset);
   for (let row = commonRow(cursors, 0); row !== endOfRows; row = commonRow(cursors, row + 1)) {
     await yieldIfDue();
     if (isPhrase(cursors, offsets)) addRow(bits, row);
   }
   return bits;
+}
+
+/** Words each of which meets the condition alone. */
+function wordsThatMeet(condition: Condition, terms: FoundTerms): readonly string[] {
+  if (condition.kind === "prefix") return terms.expanded(condition);
+  const { words, whole } = condition;
+  return words.length === 1 ? [words[0].word] : whole === undefined ? [] : [whole];
 }
 
 /** The first row from `from` on that all cursors have, and go to. */

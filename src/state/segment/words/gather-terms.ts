@@ -45,7 +45,7 @@ export function* gatherTerms(rows: Rows, { analyzer, of }: RowTexts): Work<Gathe
   yield;
   const seen: string[] = [];
   for (const number of occurrences.terms) {
-    if (seen.push(vocabulary.term(number)) % termsTogether === 0) yield;
+    if (seen.push(vocabulary.text(number)) % termsTogether === 0) yield;
   }
   const order = yield* sortedTerms(seen);
   const terms: string[] = [];
@@ -58,7 +58,7 @@ export function* gatherTerms(rows: Rows, { analyzer, of }: RowTexts): Work<Gathe
 
 /** The occurrences of all terms: those of one are side by side, by ascending row and position. */
 interface SortedOccurrences {
-  /** Of each occurrence 16 row + weight - 1, and its position. Layout (n, 2). */
+  /** Of each occurrence 16 row + weight - 1, and its position, or `noPosition`. Layout (n, 2). */
   readonly pairs: Uint32Array;
   /** Of each term in its order, the end of its occurrences. */
   readonly ends: Uint32Array;

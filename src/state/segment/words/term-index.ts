@@ -3,6 +3,7 @@
  * alone, so that a merge analyzes texts again and no term of a deleted row outlives it.
  */
 
+import { noPosition } from "../../../text/document-terms.js";
 import { type PostingList, PostingStream } from "../../../text/postings.js";
 import type { Work } from "../../../engine/work.js";
 import { gatherTerms, type GatheredTerms, type RowTexts } from "./gather-terms.js";
@@ -66,7 +67,10 @@ function addOccurrences(
     const row = pairs[2 * i] >>> 4;
     const isFirst = i === start || pairs[2 * i - 2] >>> 4 !== row;
     if (isFirst) stream.addRow(row, lengths[row]);
-    stream.addOccurrence((pairs[2 * i] & 15) + 1, pairs[2 * i + 1]);
+    const weight = (pairs[2 * i] & 15) + 1;
+    const position = pairs[2 * i + 1];
+    if (position === noPosition) stream.addFrequency(weight);
+    else stream.addOccurrence(weight, position);
   }
 }
 
