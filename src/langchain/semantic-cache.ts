@@ -1,5 +1,5 @@
 /**
- * `EncryptedSemanticCache`: caches responses of language models for prompts with the same meaning.
+ * `EncryptedSemanticCache`: caches responses of language models for questions with the same meaning.
  */
 
 import { createHash } from "node:crypto";
@@ -12,7 +12,7 @@ import type { EncryptedVectorStore } from "./encrypted-vector-store.js";
 
 /** Options of an `EncryptedSemanticCache`. */
 export interface SemanticCacheOptions {
-  /** Minimum score of a prompt to count as the same, in [0, 1]. Default 0.95. */
+  /** Minimum cosine similarity of a question to count as the same, in [0, 1]. Default 0.96. */
   readonly scoreThreshold?: number;
   /** Lifetime of a response in seconds. Default: unlimited. */
   readonly ttlSeconds?: number;
@@ -24,13 +24,15 @@ const cacheOptions = optionNames<SemanticCacheOptions>("EncryptedSemanticCache",
 });
 
 /**
- * A cache for `new ChatModel({ cache })`, over a store of its own.
+ * A cache for `new ChatModel({ cache })`, over a store of its own with the metric `cosine`.
  *
- * `lookup` returns the responses of the most similar prompt that was cached for the same model and
- * settings and has not expired, if its score reaches the threshold; otherwise null. `update`
- * replaces the entry of exactly this prompt. Prompts and responses are encrypted like any document;
- * the model's settings are stored as a digest. A response that is no JSON, or longer than 1 MiB, is
- * refused with `invalid_request`.
+ * `lookup` returns the responses of the most similar last message that was cached after exactly the
+ * same messages, for the same model and settings, and has not expired, if its cosine similarity
+ * reaches the threshold, and its numbers, negations and the order of its words are the same;
+ * otherwise null. A prompt without messages is compared by its last line. `update` replaces the
+ * entry of exactly this prompt. Questions and responses are encrypted like any document; the rest is
+ * stored as a digest. A response that is no JSON, or longer than 1 MiB, is refused with
+ * `invalid_request`.
  */
 export class EncryptedSemanticCache extends BaseCache {
   readonly #store: EncryptedVectorStore;
@@ -40,7 +42,7 @@ export class EncryptedSemanticCache extends BaseCache {
   constructor(store: EncryptedVectorStore, options: SemanticCacheOptions = {}) {
     super();
     options = takeOptions(options, cacheOptions);
-    const { scoreThreshold = 0.95, ttlSeconds } = options;
+    const { scoreThreshold = 0.96, ttlSeconds } = options;
     if (!(scoreThreshold >= 0 && scoreThreshold <= 1)) {
       throw invalid("scoreThreshold: expected a number from 0 to 1");
     }
@@ -53,32 +55,81 @@ export class EncryptedSemanticCache extends BaseCache {
   }
 
   override async lookup(prompt: string, llmKey: string): Promise<Generation[] | null> {
-    const filter = {
-      model: digest(llmKey),
-      $or: [{ expiresAt: null }, { expiresAt: { $gt: Date.now() } }],
-    };
-    const vector = await this.#store.embeddings.embedQuery(prompt);
-    const [nearest] = await this.#store.similaritySearchVectorWithScore(vector, 1, filter);
-    if (nearest === undefined || nearest[1] < this.#scoreThreshold) return null;
-    const stored = JSON.parse(nearest[0].pageContent) as StoredGeneration[];
-    return stored.map((generation) => deserializeStoredGeneration(generation) as Generation);
+    const { context, question } = split(prompt, llmKey);
+    if (question === "") return null;
+    const filter = { context, $or: [{ expiresAt: null }, { expiresAt: { $gt: Date.now() } }] };
+    const vector = await this.#store.embeddings.embedQuery(question);
+    const nearest = await this.#store.similaritySearchVectorWithScore(vector, candidates, filter);
+    for (const [{ pageContent }, score] of nearest) {
+      const stored = JSON.parse(pageContent) as Entry;
+      const isNear = 2 * score - 1 >= this.#scoreThreshold && isSameQuestion(question, stored.question);
+      if (!isNear && question !== stored.question) continue;
+      return stored.generations.map((generation) => deserializeStoredGeneration(generation) as Generation);
+    }
+    return null;
   }
 
   override async update(prompt: string, llmKey: string, value: Generation[]): Promise<void> {
-    const model = digest(llmKey);
+    const { context, question } = split(prompt, llmKey);
+    // LangChain leaves images out of the prompt.
+    if (question === "") return;
     const expiresAt = this.#ttlSeconds === undefined ? null : Date.now() + 1000 * this.#ttlSeconds;
-    // Responses are stored as text, which may be longer than metadata; the prompt is stored as its
-    // vector.
-    const pageContent = JSON.stringify(value.map(serializeGeneration));
-    const vector = await this.#store.embeddings.embedQuery(prompt);
-    const id = digest(JSON.stringify([model, prompt]));
-    await this.#store.addVectors([vector], [{ pageContent, metadata: { model, expiresAt } }], { ids: [id] });
+    // As text, which may be longer than metadata.
+    const entry: Entry = { question, generations: value.map(serializeGeneration) };
+    const document = { pageContent: JSON.stringify(entry), metadata: { context, expiresAt } };
+    const vector = await this.#store.embeddings.embedQuery(question);
+    await this.#store.addVectors([vector], [document], { ids: [digest(context + question)] });
   }
 
   /** Deletes expired responses to free space; `lookup` never returns them. */
   async deleteExpired(): Promise<void> {
     await this.#store.delete({ filter: { expiresAt: { $lte: Date.now() } } });
   }
+}
+
+interface Entry {
+  readonly question: string;
+  readonly generations: readonly StoredGeneration[];
+}
+
+/** Nearest questions that are looked at: the first may differ in a number. */
+const candidates = 4;
+/** UTF-16 units at the end of a long message that are compared. */
+const questionMax = 8192;
+/** LangChain writes the messages of a chat so, one after the other. */
+const messageStart = /^(?:Human|AI|System|Tool|user|assistant|developer|function): /gm;
+
+/** The last message, or the last line of another text, and a digest of everything before it. */
+function split(prompt: string, llmKey: string) {
+  const last = Array.from(prompt.matchAll(messageStart)).at(-1);
+  const start = last === undefined ? prompt.trimEnd().lastIndexOf("\n") + 1 : last.index + last[0].length;
+  const from = Math.max(start, prompt.length - questionMax);
+  return {
+    context: digest(JSON.stringify([llmKey, prompt.slice(0, from)])),
+    question: prompt.slice(from).trim(),
+  };
+}
+
+/**
+ * Whether numbers, negations and the order of words are the same. Questions that differ in these are
+ * near each other for every embedding model: `Is parking allowed?` and `Is parking not allowed?`.
+ */
+function isSameQuestion(one: string, other: string): boolean {
+  const [a, b] = [wordsOf(one), wordsOf(other)];
+  const [inA, inB] = [new Set(a), new Set(b)];
+  const isDecisive = (word: string) => /\p{N}/u.test(word) || negation.test(word);
+  const shared = (words: readonly string[], within: ReadonlySet<string>) =>
+    words.filter((word) => within.has(word) || isDecisive(word)).join(" ");
+  return shared(a, inB) === shared(b, inA);
+}
+
+/** Of the languages in which most questions are asked. */
+const negation =
+  /^(?:not?|none?|nor|never|neither|without|except|unless|cannot|nicht|kein\w*|nie|ohne|ne|pas|jamais|sans|sin|nunca|não|sem|senza|mai|niet|geen|zonder|не|нет|без)$|n't$/u;
+
+function wordsOf(text: string): string[] {
+  const plain = text.normalize("NFKC").toLowerCase().replaceAll("’", "'");
+  return plain.match(/[\p{L}\p{M}\p{N}']+(?:[.,:/-]\p{N}+)*/gu) ?? [];
 }
 
 function digest(text: string): string {

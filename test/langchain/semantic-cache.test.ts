@@ -25,7 +25,7 @@ afterEach(() => {
 const cacheOf = (options?: SemanticCacheOptions) => new EncryptedSemanticCache(store, options);
 const answer = (text: string) => [{ text }];
 
-test("gives the answer to the nearest prompt above the threshold", async () => {
+test("gives the answer to the nearest question above the threshold", async () => {
   const cache = cacheOf({ scoreThreshold: 0.8 });
   expect(await cache.lookup("What is the capital of France?", "model")).toBeNull();
   await cache.update("What is the capital of France?", "model", answer("Paris"));
@@ -36,6 +36,42 @@ test("gives the answer to the nearest prompt above the threshold", async () => {
   expect(await cache.lookup("Who wrote Hamlet?", "model")).toBeNull();
   expect(await cacheOf({ scoreThreshold: 1 }).lookup("How do salmon find the river?", "model")).toBeNull();
   expect(await cacheOf({ scoreThreshold: 0 }).lookup("Who wrote Hamlet?", "model")).not.toBeNull();
+});
+
+test("compares the last message alone, after exactly the same messages before it", async () => {
+  const cache = cacheOf();
+  const system = (text: string) => `System: ${text}\nHuman: `;
+  const long = system("You are a careful assistant who answers in one sentence, politely. ".repeat(20));
+  await cache.update(`${long}What is the capital of France?`, "model", answer("Paris"));
+  expect(await cache.lookup(`${long}what is the capital of France`, "model")).toEqual(answer("Paris"));
+  expect(await cache.lookup(`${long}What is the capital of Spain?`, "model")).toBeNull();
+  const other = system("Answer in French.");
+  expect(await cache.lookup(`${other}What is the capital of France?`, "model")).toBeNull();
+  const history = `${long}Hello\nAI: Hello!\nHuman: `;
+  expect(await cache.lookup(`${history}What is the capital of France?`, "model")).toBeNull();
+  await cache.update(`${history}Line one\nand line two?`, "model", answer("both"));
+  expect(await cache.lookup(`${history}line one\nand line two`, "model")).toEqual(answer("both"));
+  // A text without messages is compared by its last line.
+  await cache.update("Translate to French:\nGood day\n", "model", answer("Bonjour"));
+  expect(await cache.lookup("Translate to French:\ngood day!\n", "model")).toEqual(answer("Bonjour"));
+  expect(await cache.lookup("Translate to German:\nGood day\n", "model")).toBeNull();
+});
+
+test("looks past the nearest question if that has another number", async () => {
+  const cache = cacheOf({ scoreThreshold: 0.5 });
+  await cache.update("What does error E1047 mean?", "model", answer("full"));
+  await cache.update("What does the error called E1048 mean?", "model", answer("broken"));
+  expect(await cache.lookup("What does error E1048 mean?", "model")).toEqual(answer("broken"));
+});
+
+test("keeps no answer to a message of images alone, and compares the end of a long one", async () => {
+  const cache = cacheOf();
+  await cache.update("System: Describe it.\nHuman: ", "model", answer("a heron"));
+  expect(await cache.lookup("System: Describe it.\nHuman: ", "model")).toBeNull();
+  const long = (first: string) => `Human: ${first} ${"word ".repeat(10_000)}`;
+  await cache.update(long("Summarize"), "model", answer("short"));
+  expect(await cache.lookup(long("Summarize"), "model")).toEqual(answer("short"));
+  expect(await cache.lookup(long("Translate"), "model")).toBeNull();
 });
 
 test("keeps models apart, and replaces the cached answer of the same prompt", async () => {
