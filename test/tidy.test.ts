@@ -99,7 +99,7 @@ const table: Record<string, string> = {
   "service.ts": "api/ async/ checks/ client/wire/ embedding/ index/ keys/",
   "core.ts": "api/ checks/ client/ crypto/ embedding/ engine/ index/ keys/ storage/ errors.ts",
   "langchain/langgraph/":
-    "api/ checks/ embedding/ langchain/ errors.ts @langchain/langgraph-checkpoint node:crypto node:util",
+    "api/ checks/ embedding/ langchain/ errors.ts @langchain/core/ @langchain/langgraph-checkpoint node:crypto node:util",
   "langchain/":
     "api/ async/ checks/ core.ts embedding/ engine/ errors.ts @langchain/core/ node:crypto node:util",
   "index.ts": "core.ts langchain/",
@@ -188,9 +188,9 @@ test("snake_case property names stay on the wire", () => {
     .filter(({ path }) => !home.test(path))
     .flatMap(({ path, text }) => {
       const code = text.replace(/\/\*[\s\S]*?\*\/|\/\/.*|"[^"\n]*"|`[^`]*`/g, "");
-      return [...code.matchAll(/\b(?!lc_|query_timeout)[a-z]+(?:_[a-z]+)+\b/g)].map(
-        ([name]) => `${path}: ${name}`,
-      );
+      return [
+        ...code.matchAll(/\b(?!lc_|query_timeout|thread_id|checkpoint_|channel_)[a-z]+(?:_[a-z]+)+\b/g),
+      ].map(([name]) => `${path}: ${name}`);
     });
   expect(found).toEqual([]);
 });

@@ -26,6 +26,8 @@ export const objectKinds = {
   anchor: 5,
   wrapped: 6,
   namespace: 7,
+  group: 8,
+  grouped: 9,
 } as const;
 type ObjectKind = keyof typeof objectKinds;
 
@@ -34,7 +36,7 @@ export interface ObjectContext {
   readonly kind: ObjectKind;
   /** 16 bytes. */
   readonly indexId: Uint8Array;
-  /** Storage key of the object, in ASCII. */
+  /** Storage key of the object, or id of the item whose contents it is, in ASCII. */
   readonly name: string;
 }
 

@@ -2,7 +2,13 @@
 
 import { own } from "../checks/value-kinds.js";
 import type { Snapshot } from "../query/snapshot/snapshot.js";
-import { areCommittable, type Manifest, namesNamespace, nextSequence } from "../state/commit/manifest.js";
+import {
+  areCommittable,
+  erasuresOf,
+  type Manifest,
+  namesNamespace,
+  nextSequence,
+} from "../state/commit/manifest.js";
 import { canBeWritten, type Namespace } from "../state/commit/namespaces.js";
 import type { StoredSegment } from "../state/commit/replace-segments.js";
 import type { OpenIndex } from "./open/open-index.js";
@@ -15,6 +21,8 @@ interface Addition {
   readonly dimension?: number | undefined;
   /** The namespace that the segments belong to, if the newest manifest may not name it yet. */
   readonly namespace?: Namespace | undefined;
+  /** Whether the commit counts as an erasure, after which no writer commits on the strength of an earlier state. */
+  readonly erases?: boolean;
 }
 
 interface AdditionOptions {
@@ -33,13 +41,18 @@ export async function commitAddition(
   fits: (latest: Manifest) => boolean,
   { signal, reservation }: AdditionOptions,
 ): Promise<Manifest | null> {
-  const { segments, dimension, namespace } = own(addition);
+  const { segments, dimension, namespace, erases } = own(addition);
   const committed = await index.log.commit((latest) => {
     if (signal?.aborted || !fits(latest) || !areCommittable(latest, segments)) return null;
     if (!segments.every((segment) => isWritten(latest, segment, namespace))) return null;
     const sequence = nextSequence(latest);
     const added = segments.map((segment) => own({ ...segment, sequence }));
-    return { ...latest, ...(dimension && { dimension }), segments: [...latest.segments, ...added] };
+    return {
+      ...latest,
+      ...(dimension && { dimension }),
+      segments: [...latest.segments, ...added],
+      ...(erases && { erasures: erasuresOf(latest) + 1 }),
+    };
   }, reservation);
   if (committed !== null) return committed;
   await index.store.delete(segments.map(({ name }) => name));

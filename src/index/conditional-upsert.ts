@@ -24,6 +24,8 @@ export interface UpsertConditions {
   /** The filter that the items, and those that they replace, must match. */
   readonly within: CompiledFilter | undefined;
   readonly skipUnchanged: boolean;
+  /** Whether the commit counts as an erasure. */
+  readonly erases?: boolean;
   readonly embedder: Embedder | undefined;
   readonly signal: AbortSignal | undefined;
 }
@@ -31,7 +33,7 @@ export interface UpsertConditions {
 export async function upsertAsOf(
   index: OpenIndex,
   checked: CheckedItems,
-  { deleteFilter, within, skipUnchanged, embedder, signal }: UpsertConditions,
+  { deleteFilter, within, skipUnchanged, erases, embedder, signal }: UpsertConditions,
 ): Promise<UpsertResult> {
   if (within !== undefined) await checkWithin(checked, within);
   const matching = deleteFilter && new MatchingItems(deleteFilter, signal);
@@ -61,7 +63,10 @@ export async function upsertAsOf(
       if (!own.has(keyOf(matches[i]))) others.push(matches[i]);
     });
     deleted = others;
-    return store(index, snapshot, { packed, deleted, namespace }, signal);
+    return {
+      ...(await store(index, snapshot, { packed, deleted, namespace }, signal)),
+      ...(erases && { erases }),
+    };
   });
   const stored = changed.length;
   return { stored, unchanged: items.length - stored, deleted: deleted.length };

@@ -1,5 +1,6 @@
 /** Deletes an index: its record, its keys, and all objects that the storage lists. */
 
+import { groupSecretNames } from "../state/commit/group-secrets.js";
 import { manifestName, manifestPrefix } from "../state/commit/object-names.js";
 import { objectsOf, OrphanMark } from "./maintenance/orphans.js";
 import type { ClientStores } from "./open/client-resources.js";
@@ -16,7 +17,8 @@ export async function deleteIndex(
   signal?.throwIfAborted();
   // Those that the storage lists, and those that it may not list.
   const named = namespaces.objectNamesOf(await log.newest());
-  const secrets = [...new Set([...named, ...(await namespaces.objectNames())])];
+  const groups = await groupSecretNames(log.store, indexId);
+  const secrets = [...new Set([...named, ...(await namespaces.objectNames()), ...groups])];
   await new OrphanMark(stores, { indexName, indexId }, clock).renew();
   // The record goes first: with it go the name and the keys, whatever happens to the rest.
   await record.deleteAll();

@@ -3,6 +3,7 @@
 import { inspect } from "node:util";
 import { checkItemChange, checkSelection, takeIds } from "../api/check-selection.js";
 import { methodOptions } from "../api/method-options.js";
+import { type ItemGroups, itemGroups } from "../api/item-groups.js";
 import { plainResults } from "../api/served-index.js";
 import type {
   BatchQuery,
@@ -65,6 +66,7 @@ import { listIds } from "./listing/list-ids.js";
 import { decodeCursor, listEach, listItems } from "./listing/list-items.js";
 import { compactAndCollect } from "./maintenance/gc.js";
 import { reencrypt } from "./maintenance/reencrypt.js";
+import { IndexGroups } from "./item-groups.js";
 import { IndexNamespaces } from "./namespaces.js";
 import { type OpenIndex, restrictToNamespace } from "./open/open-index.js";
 import { answerQuery, answerRanked, type IndexModels } from "./query-vectors.js";
@@ -258,6 +260,10 @@ export class EncryptedIndex implements VectorIndex {
 
   [checkModel](embedder: Embedder): Promise<void> {
     return new IndexEmbedder(embedder, this.#index.model, this.indexName).check();
+  }
+
+  [itemGroups](): ItemGroups {
+    return new IndexGroups(this.#index, this.#calls);
   }
 
   [inspect.custom](): string {

@@ -5,15 +5,19 @@ import { mergeSmallIfDue } from "./maintenance/compact.js";
 import { dimensionOf } from "./open/dimension.js";
 import type { OpenIndex } from "./open/open-index.js";
 import { checkItems, packItems, takeItems } from "./pack-items.js";
-import { upsert } from "./upsert.js";
+import { upsert, type UpsertGuard } from "./upsert.js";
 import { upsertAsOf, type UpsertConditions } from "./conditional-upsert.js";
 import { own } from "../checks/value-kinds.js";
 
-/** The items and all that they hold are the caller's again once this has returned its promise. */
+/**
+ * The items and all that they hold are the caller's again once this has returned its promise. `guard`: for an upsert without other conditions;
+ * if it does not hold, no item is stored.
+ */
 export async function upsertItems(
   index: OpenIndex,
   items: readonly Item[],
   conditions: UpsertConditions,
+  guard?: UpsertGuard,
 ): Promise<UpsertResult> {
   const { deleteFilter, within, skipUnchanged, embedder, signal } = conditions;
   const isConditional = (deleteFilter ?? within) !== undefined || skipUnchanged;
@@ -33,6 +37,6 @@ export async function upsertItems(
   });
   await mergeSmallIfDue(index, signal);
   if (packed === undefined) return upsertAsOf(index, checked, conditions);
-  await upsert(index, packed, signal);
-  return { stored: packed.rows.length, unchanged: 0, deleted: 0 };
+  const isStored = await upsert(index, packed, signal, guard);
+  return { stored: isStored ? packed.rows.length : 0, unchanged: 0, deleted: 0 };
 }

@@ -6,7 +6,7 @@ import type { Batch } from "../state/segment/segment-writer.js";
 import { createSemaphore } from "../async/semaphore.js";
 import { commitAddition } from "./commit-changes.js";
 import { checkDimensionFits } from "./define-index.js";
-import type { Manifest } from "../state/commit/manifest.js";
+import { erasuresOf, type Manifest } from "../state/commit/manifest.js";
 import type { Namespace } from "../state/commit/namespaces.js";
 import { fingerprintsIn } from "../query/snapshot/find-rows.js";
 import { type Row, type Rows, rowsOf } from "../state/segment/row.js";
@@ -23,33 +23,57 @@ const segmentBytesMax = 32 * 1024 * 1024;
 /** Segments of one upsert that are sealed and stored at a time. */
 const storingMax = 4;
 
-/** Throws `dimension_mismatch` if another writer has meanwhile decided on another dimension. */
+/** A condition on the state that the items are committed to. */
+export interface UpsertGuard {
+  /** No namespace and no group has been erased since there were this many erasures. */
+  readonly erasures: number;
+  /** Something that must be stored before. */
+  readonly stored: Promise<void>;
+}
+
+/**
+ * Returns false, and stores nothing, if the guard's condition does not hold. Throws `dimension_mismatch` if another writer has meanwhile
+ * decided on another dimension.
+ */
 export async function upsert(
   index: OpenIndex,
   packed: PackedItems,
   signal: AbortSignal | undefined,
-): Promise<void> {
+  guard?: UpsertGuard,
+): Promise<boolean> {
   const { rows, dimension } = packed;
-  if (rows.length === 0) return;
+  if (rows.length === 0) return true;
+  const holds = (manifest: Manifest) => guard === undefined || erasuresOf(manifest) === guard.erasures;
   const attempt = async (reservation?: string) => {
     // The known state suffices: the commit detects whether it has changed.
     const { manifest, model } = await index.snapshots.recentModel();
+    if (!holds(manifest)) return false;
     const modelName = manifest.model?.name;
     checkDimension(index, manifest, dimension);
     const namespace = await namespaceFor(index, manifest);
     const segments = await withEncoding(index.searcher, dimension, model, (encoding) =>
       storePacked(index, packed, encoding, { modelName, namespace }, signal),
     );
+    try {
+      await guard?.stored;
+    } catch (error) {
+      await index.store.delete(segments.map(({ name }) => name));
+      throw error;
+    }
     const fits = (latest: Manifest) => {
       checkDimension(index, latest, dimension);
       // If it was trained in the meantime, the rows are grouped by lists that are no longer the index's.
-      return latest.model?.name === modelName;
+      return holds(latest) && latest.model?.name === modelName;
     };
-    return commitAddition(index, { segments, dimension, namespace }, fits, { signal, reservation });
+    const addition = { segments, dimension, namespace };
+    return (await commitAddition(index, addition, fits, { signal, reservation })) === null ? null : true;
   };
   // Erasures of the namespace that follow one another would be first again and again.
-  if (index.namespace !== undefined) await retryWithReservation(index, attempt);
-  else while ((await attempt()) === null);
+  if (index.namespace !== undefined) return (await retryWithReservation(index, attempt)) === true;
+  for (;;) {
+    const result = await attempt();
+    if (result !== null) return result;
+  }
 }
 
 /**

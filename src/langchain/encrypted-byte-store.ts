@@ -8,7 +8,7 @@ import { checkText, invalid, typeName } from "../checks/input.js";
 import { isBytes } from "../checks/value-kinds.js";
 import { StoreIndex } from "./store-index.js";
 import { type EncryptedVectorStoreArgs, refuseOptions, takeStoreOptions } from "./store-options.js";
-import { chunkIds, readStored, type StoredBytes, toChunks } from "./stored-bytes.js";
+import { checkStoredLength, chunkIds, readStored, type StoredBytes, toChunks } from "./stored-bytes.js";
 
 const ofVectorStore = [
   "filter",
@@ -181,6 +181,7 @@ function chunksOf(entries: ReadonlyMap<string, Entry>): string[] {
 
 function takeBytes(value: unknown): Uint8Array {
   if (!isBytes(value)) throw invalid(`value: expected a Uint8Array, got ${typeName(value)}`);
+  checkStoredLength(value);
   return Uint8Array.from(value);
 }
 

@@ -28,14 +28,14 @@ interface CutBytes {
   readonly chunks: readonly Item[];
 }
 
-/**
- * Cuts a value into items, to be stored before, or together with, the item `id`. `vector`: one that the index accepts. Throws
- * `invalid_request` for a value that is too large.
- */
+/** Throws `invalid_request` for a value that is too large for a store. */
+export function checkStoredLength({ length }: Uint8Array): void {
+  if (length > storedBytesMax)
+    throw invalid(`value: expected at most ${storedBytesMax} bytes, got ${length}`);
+}
+
+/** Cuts a value into items, to be stored before, or together with, the item `id`. `vector`: one that the index accepts. */
 export function toChunks(id: string, bytes: Uint8Array, vector: readonly number[]): CutBytes {
-  if (bytes.length > storedBytesMax) {
-    throw invalid(`value: expected at most ${storedBytesMax} bytes, got ${bytes.length}`);
-  }
   const stored = { state: randomBytes(8).toString("hex"), length: bytes.length };
   const chunks = chunkIds(id, stored).map((chunkId, i) => ({
     id: chunkId,

@@ -15,6 +15,7 @@ import { run } from "../../engine/threads/run.js";
 import { whenAborted } from "../../async/abort.js";
 import { type Manifest, objectRefs, type ObjectRef, type SegmentRef } from "../../state/commit/manifest.js";
 import { indexPrefix, manifestName } from "../../state/commit/object-names.js";
+import { groupSecretNames } from "../../state/commit/group-secrets.js";
 import { readObject } from "../../state/commit/read-object.js";
 import { keysOfSegment } from "../../query/snapshot/segment-keys.js";
 import type { IndexFolders } from "../open/client-resources.js";
@@ -79,7 +80,7 @@ export async function copyObjects(
   }
 }
 
-/** Copies the secrets of the manifest's namespaces. Erasing a namespace of one of the two then leaves it in the other. */
+/** Copies the secrets of the manifest's namespaces, and of groups. Erasing one of them in one index then leaves it in the other. */
 async function copySecrets(
   index: OpenIndex,
   manifest: Manifest,
@@ -90,6 +91,11 @@ async function copySecrets(
     const bytes = await readObject(index.log.store, "namespace", objectName, { signal });
     if (bytes === null) throw new SealdexError("missing_object", `stored object ${objectName}: it is gone`);
     await createSame(to.configStore, objectName, bytes, signal);
+  }
+  for (const name of await groupSecretNames(index.log.store, index.indexId)) {
+    const bytes = await readObject(index.log.store, "group", name, { signal });
+    // Destroyed meanwhile: a newer manifest has none of its items.
+    if (bytes !== null) await createSame(to.configStore, name, bytes, signal);
   }
 }
 

@@ -6,6 +6,7 @@
 
 import type { Clock } from "../../state/commit/clock.js";
 import {
+  groupsPrefix,
   indexObjectKinds,
   type IndexPlace,
   manifestPrefix,
@@ -137,7 +138,8 @@ async function recordOf(
 export async function deleteOrphan(stores: IndexFolders, place: IndexPlace, dryRun = false): Promise<number> {
   const { indexStore, configStore } = foldersOf(stores, place.indexName);
   const { indexId } = place;
-  const secrets = await configStore.list(namespacesPrefix(indexId));
+  const prefixes = [namespacesPrefix(indexId), groupsPrefix(indexId)];
+  const secrets = (await Promise.all(prefixes.map((prefix) => configStore.list(prefix)))).flat();
   // An index location without a mark has objects of another configuration location, which may have a copy of this index.
   const isMarked = (await marksOf(stores.indexStore, place)).length > 0;
   const objects = isMarked ? await objectsOf(indexStore, indexId) : [];

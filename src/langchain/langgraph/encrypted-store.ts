@@ -1,9 +1,4 @@
-/**
- * `EncryptedStore`, a LangGraph `BaseStore` whose items are encrypted. Needs `@langchain/langgraph-checkpoint`, which comes
- * with LangGraph.
- *
- * @module sealdex/langgraph
- */
+/** `EncryptedStore`, a LangGraph `BaseStore` whose items are encrypted. */
 
 import { topKMax } from "../../api/method-options.js";
 import { inspect } from "node:util";

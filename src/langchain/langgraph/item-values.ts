@@ -3,7 +3,7 @@
 import type { Item as StoreItem, SearchItem, SearchOperation } from "@langchain/langgraph-checkpoint";
 import { compileFilter, type Filter } from "../../api/filter/compile.js";
 import type { Metadata, VectorIndex } from "../../api/vector-index.js";
-import { readStored, toChunks } from "../stored-bytes.js";
+import { checkStoredLength, readStored, toChunks } from "../stored-bytes.js";
 import { itemId, type ItemRow, rowOf, toStoreItem } from "./item-rows.js";
 import { decodeValue, encodeValue, type Value, type ValueWithBytes } from "./value-with-bytes.js";
 
@@ -58,16 +58,12 @@ export async function rowsThatMatch<T extends ItemRow>(
   return found;
 }
 
-/** The members of a row for a value, and the items with its chunks. */
+/** The members of a row for a value, and the items with its chunks. Throws `invalid_request` for a value that is too large. */
 export function storedValue(id: string, value: ValueWithBytes, vector: readonly number[]) {
   const large = Buffer.byteLength(value.json) > fieldBytesMax;
-  const { stored, chunks } =
-    large || value.blobs.length > 0
-      ? toChunks(id, encodeValue(value), vector)
-      : { stored: undefined, chunks: [] };
-  return {
-    chunks,
-    ...(large ? { large: true as const } : { value: JSON.parse(value.json) as Value }),
-    ...(stored && { stored }),
-  };
+  const fields = large ? { large: true as const } : { value: JSON.parse(value.json) as Value };
+  if (!large && value.blobs.length === 0) return { chunks: [], ...fields };
+  const bytes = encodeValue(value);
+  checkStoredLength(bytes);
+  return { ...toChunks(id, bytes, vector), ...fields };
 }

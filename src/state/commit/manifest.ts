@@ -61,7 +61,7 @@ export interface Manifest {
   readonly history: Watermark;
   /** Objects born below the floor (see object-names.ts) that no version names yet will never be named. */
   readonly uploads: Watermark;
-  /** How many namespaces were erased. Absent: none. */
+  /** How many namespaces, and groups of items with a secret, were erased. Absent: none. */
   readonly erasures?: number;
   /** The next commit is promised to a change; see `ManifestLog.reserveNextCommit`. */
   readonly reservation?: Reservation;
@@ -138,6 +138,10 @@ export function byNamespace<T>(
     else group.push(thing);
   }
   return [...groups.values()];
+}
+
+export function erasuresOf({ erasures }: Manifest): number {
+  return erasures ?? 0;
 }
 
 /** The sequence of segments that are committed after `latest`. */

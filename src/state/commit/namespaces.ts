@@ -159,19 +159,10 @@ export class NamespaceSecrets {
   }
 
   /** Deletes secrets. Throws `storage_unavailable` if one is still there afterwards. */
-  async destroy(objectNames: readonly string[]): Promise<void> {
-    if (objectNames.length === 0) return;
+  destroy(objectNames: readonly string[]): Promise<void> {
     const destroyed = new Set(objectNames);
     for (const [id, { objectName }] of this.#known) if (destroyed.has(objectName)) this.#known.delete(id);
-    await this.#store.delete(objectNames);
-    const left = await Promise.all(
-      objectNames.map((name) => this.#store.read(name, { offset: 0, length: 0 })),
-    );
-    if (left.every((bytes) => bytes === null)) return;
-    throw new SealdexError(
-      "storage_unavailable",
-      "namespace: the storage still has its secret after deleting it",
-    );
+    return destroySecrets(this.#store, "namespace", objectNames);
   }
 
   /** Forgets the secrets that `manifest`, the newest, does not let write. */
@@ -215,4 +206,20 @@ export class NamespaceSecrets {
     this.#known.set(id, namespace);
     return namespace;
   }
+}
+
+/** Deletes the secrets of namespaces or groups. Throws `storage_unavailable` if one is still there afterwards. */
+export async function destroySecrets(
+  store: BlobStore,
+  owner: "namespace" | "group",
+  objectNames: readonly string[],
+): Promise<void> {
+  if (objectNames.length === 0) return;
+  await store.delete(objectNames);
+  const left = await Promise.all(objectNames.map((name) => store.read(name, { offset: 0, length: 0 })));
+  if (left.every((bytes) => bytes === null)) return;
+  throw new SealdexError(
+    "storage_unavailable",
+    `${owner}: the storage still has its secret after deleting it`,
+  );
 }

@@ -4,8 +4,8 @@
  * In the configuration location: `names/<index name>/<version>` (index records) and
  * `index/<id>/manifest/<number>`. In the index location: `index/<id>/segment/<born><random>` and
  * `index/<id>/model/<born><random>`. In the anchor location: `anchors/<index name>/<generation>/<id>/<version>`.
- * Next to the manifests, of each namespace: `index/<id>/namespace/<handle>/<erasures>`. In the configuration and the index
- * location: `orphans/<index name>/<id>/<time>`.
+ * Next to the manifests, of each namespace: `index/<id>/namespace/<handle>/<erasures>`, and of each group of items with a
+ * secret: `index/<id>/group/<random>`. In the configuration and the index location: `orphans/<index name>/<id>/<time>`.
  *
  * An object named `index/<id>/…` lies below `index/<index name>/<id>/`: see index-folder.ts.
  *
@@ -131,6 +131,16 @@ export function namespacePrefix(indexId: Uint8Array, handle: Uint8Array): string
 /** `erasures`: of the manifest after which the secret is drawn. */
 export function namespaceName(indexId: Uint8Array, handle: Uint8Array, erasures: number): string {
   return namespacePrefix(indexId, handle) + countDown(erasures);
+}
+
+/** The prefix of the secrets of all groups of items. */
+export function groupsPrefix(indexId: Uint8Array): string {
+  return `${indexPrefix(indexId)}group/`;
+}
+
+/** `id`: random, hexadecimal. */
+export function groupName(indexId: Uint8Array, id: string): string {
+  return groupsPrefix(indexId) + id;
 }
 
 /** Instead of an index id: the index of the previous generation was deleted. */

@@ -15,8 +15,9 @@ const bytesMax = {
   record: 16 * mebibyte,
   /** Of some 90,000 segments. */
   manifest: 32 * mebibyte,
-  /** Both are of a fixed size, but for the name of a namespace. */
+  /** All are of a fixed size, but for the name of a namespace. */
   anchor: kibibyte,
+  group: kibibyte,
   namespace: 4 * kibibyte,
 } as const;
 
