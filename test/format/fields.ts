@@ -7,6 +7,7 @@
 import { openManifest } from "../../src/state/commit/stored-manifest.js";
 import { AnchorStore } from "../../src/state/commit/anchored-history.js";
 import type { IndexIdentity } from "../../src/state/commit/index-folder.js";
+import { GroupSecrets } from "../../src/state/commit/group-secrets.js";
 import { NamespaceSecrets } from "../../src/state/commit/namespaces.js";
 import { fingerprint } from "../../src/crypto/keys.js";
 import { readReceipt } from "../../src/index/namespaces.js";
@@ -52,6 +53,7 @@ export const storedObjects = [
   "expiries",
   "id table",
   "secret of a namespace",
+  "secret of a group",
   "anchor",
   "receipt of an erasure",
 ] as const;
@@ -712,6 +714,16 @@ const namespaceFields: readonly Field[] = [
   },
 ];
 
+const ofGroup: Field = {
+  object: "secret of a group",
+  checkedIn: "state/commit/group-secrets.ts",
+  field: "secret",
+  range: "32 bytes",
+  accepted: () => [Buffer.alloc(32), Buffer.alloc(32, 0xff)],
+  refused: () => [Buffer.alloc(0), Buffer.alloc(31), Buffer.alloc(33)],
+  set: (parts, value) => void (parts.group.secret = value as Buffer),
+};
+
 function anchorNumber(field: "generation" | "version"): Field {
   return {
     object: "anchor",
@@ -772,6 +784,7 @@ export const fields: readonly Field[] = [
   reference,
   ...blockFields,
   ...namespaceFields,
+  ofGroup,
   ...anchorFields,
   ...receiptFields,
 ];
@@ -783,6 +796,7 @@ export async function openStored(parts: StoredParts, object: StoredObject): Prom
   else if (object === "keyset") decodeKeyset(parts.keysetBytes(), "keyset", storedDefinition);
   else if (object === "model") modelOf(parts);
   else if (object === "secret of a namespace") await openNamespace(parts);
+  else if (object === "secret of a group") await openGroup(parts);
   else if (object === "anchor") await openAnchor(parts);
   else if (object === "receipt of an erasure") await openReceipt(parts);
   else for (const segment of parts.segments) await openSegment(parts, segment, object);
@@ -808,6 +822,11 @@ async function openNamespace(parts: StoredParts): Promise<void> {
   const objectName = namespaces.objectNameOf(id);
   const stored = storeOf(new Map([[objectName, parts.sealNamespace(objectName)]]));
   await new NamespaceSecrets(stored, identityOf(parts)).byId(id);
+}
+
+async function openGroup(parts: StoredParts): Promise<void> {
+  const stored = storeOf(new Map([parts.sealGroup()]));
+  await new GroupSecrets(stored, identityOf(parts)).read(parts.group.id);
 }
 
 async function openAnchor(parts: StoredParts): Promise<void> {

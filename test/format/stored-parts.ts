@@ -6,6 +6,7 @@
 import { createHash } from "node:crypto";
 import {
   anchorName,
+  groupName,
   folderPrefix,
   manifestName,
   manifestPrefix,
@@ -70,6 +71,11 @@ export class StoredParts {
   segments: SegmentParts[];
   /** The secret of the first namespace, and the name of this. */
   namespace: { readonly objectName: string; secret: Buffer; name: Buffer };
+  /** A secret of a group of items. */
+  readonly group: { readonly id: string; secret: Buffer } = {
+    id: "0".repeat(32),
+    secret: Buffer.alloc(32, 1),
+  };
   /** An anchor of the manifest. */
   anchor: { readonly generation: number; readonly version: number; readonly digest: Uint8Array } = {
     generation: 1,
@@ -209,6 +215,13 @@ export class StoredParts {
     const { indexId, keys } = this.opened;
     const { secret, name: text } = this.namespace;
     return sealObject(keys.namespace, { kind: "namespace", indexId, name }, Buffer.concat([secret, text]));
+  }
+
+  /** Its name, and its bytes. */
+  sealGroup(): [string, Uint8Array] {
+    const { indexId, keys } = this.opened;
+    const name = groupName(indexId, this.group.id);
+    return [name, sealObject(keys.namespace, { kind: "group", indexId, name }, this.group.secret)];
   }
 
   /** Its name, and its bytes. */
