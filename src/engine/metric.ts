@@ -13,11 +13,6 @@ export function distanceOf(metric: Metric, score: number): number {
   return metric === "euclidean" ? Math.sqrt(score) : score;
 }
 
-/** The squared distance in list space of a row with this score. */
-export function squareInListSpace(metric: Metric, score: number): number {
-  return metric === "cosine" ? 2 * score : score;
-}
-
 /**
  * The smallest score that a row within `radius` of a centroid can have if the query is at `distance` from that centroid (both in
  * list space). By the triangle inequality; for `cosine`, 1 - cos is half the squared chord. Allows for rounding of `distance`, a

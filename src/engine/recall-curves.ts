@@ -3,11 +3,10 @@
  *
  * They depend on the depth of a search: how many rows of the index are as near as the farthest neighbor that is asked for. It is k without a
  * filter, and k / s with a filter that accepts a share s of the rows around the query. Per depth and share of neighbors that
- * may be lost, training measured four limits. They suit a query among rows like itself, as held-out rows are; the cosine
- * also a query far from all rows that a filter accepts (see `cosineNeeded`).
+ * may be lost, training measured four limits. Three suit a query among rows like itself, as held-out rows are; the fourth is the
+ * distance ratio for a query outside of all rows, or of all that a filter accepts, which has about the same distance from many lists.
  */
 
-import { epsilonFor } from "./pruning.js";
 import type { Work } from "./work.js";
 
 /** The limits of a search. */
@@ -16,19 +15,19 @@ export interface ScanLimits {
   readonly probes: number;
   /** The largest distance ratio of a list (see probe-limits.ts). */
   readonly ratio: number;
-  /** The largest cosine that a list's rows may need to be neighbors (see `cosineNeeded`). */
-  readonly cosine: number;
-  /** By how many standard deviations codes may be off (see pruning.ts). */
+  /** The same of a query outside of the rows that it may find: it has no limit of the number of lists. */
+  readonly outside: number;
+  /** By how many standard deviations codes may be off (see `epsilonFor`). */
   readonly epsilon: number;
 }
 
 /** Which lists a search scans, and of their rows, which vectors it compares. */
-export type Reach = Omit<ScanLimits, "cosine">;
+export type Reach = Omit<ScanLimits, "outside">;
 
 export interface RecallCurves {
   /** Ascending, in rows of the index. */
   readonly depths: Float32Array;
-  /** Layout (depths, losses, 5): recall of queries, probes, ratio, cosine, epsilon, by ascending recall. */
+  /** Layout (depths, losses, 5): recall of queries, probes, ratio, outside, epsilon, by ascending recall. */
   readonly values: Float32Array;
 }
 
@@ -36,9 +35,9 @@ export interface RecallCurves {
 export interface ObservedNeighbors {
   readonly ranks: readonly number[];
   readonly ratios: readonly number[];
-  /** The cosine that each neighbor needed of a query whose surroundings a filter removes, and of one that is far from all rows. */
-  readonly cosines: readonly number[];
-  readonly farCosines: readonly number[];
+  /** The distance ratios for a query whose surroundings a filter removes, and for one that is far from all rows. */
+  readonly outside: readonly number[];
+  readonly far: readonly number[];
 }
 
 /** Shares of neighbors lost for which limits are learned. */
@@ -57,7 +56,6 @@ const queryLoss = { perRow: 1.2, besides: 0.003 };
 export const automatic = { recall: 0.965, depth: 10 };
 const width = 5;
 const probesAt = 1;
-const cosineAt = 3;
 /** The smallest loss that can be declared. */
 const lossMin = 0.001;
 /** Values of a depth. */
@@ -91,7 +89,7 @@ export function* learnRecallCurves(
   const scaled = depths.map((depth) => depth * weight);
   if (weight > 1) {
     scaled.unshift(1);
-    steps.unshift(nearerThanSampled(steps, scaled));
+    steps.unshift(steps[0]);
   }
   return { depths: Float32Array.from(scaled), values: Float32Array.from(steps.flat()) };
 }
@@ -104,22 +102,22 @@ export function areCurves({ depths, values }: RecallCurves, nLists: number): boo
   );
 }
 
-function areLimits([recall, probes, ratio, cosine, epsilon]: Float32Array, nLists: number): boolean {
+function areLimits([recall, probes, ratio, outside, epsilon]: Float32Array, nLists: number): boolean {
   const isNumberOfLists = Number.isInteger(probes) && probes >= 1 && probes <= nLists;
   return (
     Number.isFinite(recall) &&
     isNumberOfLists &&
     ratio >= 0 &&
-    cosine >= -1 &&
+    outside >= 0 &&
     epsilon >= 0 &&
     epsilon < Infinity
   );
 }
 
 /** The limits for each loss. */
-function limitsBy({ ranks, ratios, cosines, farCosines }: ObservedNeighbors, depth: number): number[] {
-  const [sortedRanks, sortedRatios, sortedCosines, sortedFar] = [ranks, ratios, cosines, farCosines].map(
-    (values) => Float64Array.from(values).sort(),
+function limitsBy({ ranks, ratios, outside, far }: ObservedNeighbors, depth: number): number[] {
+  const [sortedRanks, sortedRatios, sortedOutside, sortedFar] = [ranks, ratios, outside, far].map((values) =>
+    Float64Array.from(values).sort(),
   );
   return losses.flatMap((loss) => {
     const epsilon = epsilonFor(loss, depth);
@@ -129,24 +127,12 @@ function limitsBy({ ranks, ratios, cosines, farCosines }: ObservedNeighbors, dep
     const ratio = keeping(sortedRatios, 1 - lostByRatio * loss);
     const missed = ranks.filter((rank, i) => rank >= probes || ratios[i] > ratio).length;
     const lost = (queryLoss.perRow * missed) / ranks.length + queryLoss.besides;
-    // A single list cannot be outlying.
-    const cosine =
-      cosines.length === 0
+    // Nothing lies outside of a single list.
+    const widest =
+      outside.length === 0
         ? Infinity
-        : Math.max(keeping(sortedCosines, 1 - loss), keeping(sortedFar, 1 - lostFar * loss));
-    return [1 - lost, probes, ratio, cosine, epsilon];
-  });
-}
-
-/**
- * The limits for the nearest neighbor in an index, if the nearest one in the sample is deeper. The cosine falls with the logarithm of the
- * depth, so it continues as between the first two depths of the sample, which come after 1 in the depths of the index.
- */
-function nearerThanSampled(steps: readonly number[][], [, first, second]: readonly number[]): number[] {
-  return steps[0].map((value, i) => {
-    if (i % width !== cosineAt || steps.length === 1) return value;
-    const fall = (value - steps[1][i]) / Math.log(second / first);
-    return fall > 0 && Number.isFinite(fall) ? value + fall * Math.log(first) : value;
+        : Math.max(keeping(sortedOutside, 1 - lostFar * loss), keeping(sortedFar, 1 - lostFar * loss));
+    return [1 - lost, probes, ratio, widest, epsilon];
   });
 }
 
@@ -160,10 +146,7 @@ function keeping(sorted: Float64Array, share: number): number {
  * interpolated; beyond them, the nearest apply. A smaller loss than can be declared is that of a search which is as many times as deep.
  */
 export function limitsFor(curves: RecallCurves, depth: number, recall: number | undefined): ScanLimits {
-  if (recall === undefined) {
-    const { cosine } = limitsFor(curves, depth, automatic.recall);
-    return { ...limitsFor(curves, Math.max(automatic.depth, depth), automatic.recall), cosine };
-  }
+  if (recall === undefined) return limitsFor(curves, Math.max(automatic.depth, depth), automatic.recall);
   if (1 - recall < lossMin) return limitsFor(curves, (depth * lossMin) / (1 - recall), 1 - lossMin);
   const { depths } = curves;
   const last = depths.length - 1;
@@ -195,8 +178,8 @@ function limitsAt({ values }: RecallCurves, step: number, recall: number): ScanL
   const measured = (row: number) => values[first + width * row];
   const at = (row: number): ScanLimits => {
     const from = first + width * row;
-    const [probes, ratio, cosine, epsilon] = values.subarray(from + 1, from + width);
-    return { probes, ratio, cosine, epsilon };
+    const [probes, ratio, outside, epsilon] = values.subarray(from + 1, from + width);
+    return { probes, ratio, outside, epsilon };
   };
   let above = 0;
   while (above < losses.length - 1 && measured(above) < recall) above++;
@@ -210,18 +193,30 @@ function between(a: ScanLimits, b: ScanLimits, part: number): ScanLimits {
   return {
     probes: Math.round(geometric(a.probes, b.probes)),
     ratio: geometric(a.ratio, b.ratio),
-    cosine: a.cosine === b.cosine ? a.cosine : (1 - part) * a.cosine + part * b.cosine,
+    outside: geometric(a.outside, b.outside),
     epsilon: (1 - part) * a.epsilon + part * b.epsilon,
   };
 }
 
+// Pruning by codes. The error of a code's estimate of a squared distance is about normal, with a known standard deviation (RaBitQ: Gao and Long 2024,
+// arXiv 2405.12497). A search compares the vectors of rows whose estimates, less epsilon deviations, are within its reach: the distance of the farthest of
+// the nearest rows so far. So it loses a neighbor if the estimate is off by epsilon deviations, plus the number of deviations by which the neighbor is
+// nearer than the reach.
+
 /**
- * The cosine between the direction from a list's centroid to a row and that to the query, from which on the row is within `reach`
- * of the query, if its distance from the centroid is usual for the list (law of cosines). In many dimensions few rows have a large cosine. All
- * three are squared distances in list space: `square` of the centroid from the query, `spread` the mean of the list's rows from the centroid.
+ * A neighbor as far away as the reach of its search is lost one time in 28 by the smallest epsilon, and
+ * three times in a thousand by the largest. The smallest bounds the loss of queries unlike the rows.
  */
-export function cosineNeeded(square: number, spread: number, reach: number): number {
-  const excess = square + spread - reach;
-  // Not a number beyond float32: nothing is known then.
-  return excess > 0 ? excess / (2 * Math.sqrt(square * spread)) || -1 : -1;
+const epsilonMin = 1.8;
+const epsilonMax = 2.75;
+
+/**
+ * The epsilon of a search whose lists lose this share of the neighbors at a depth. The quantile of a
+ * normal distribution at half the loss is about 0.55 - 0.49 ln(loss): by it, codes rule out half as many
+ * neighbors as lists lose, if each is as far away as the reach of the search. That holds for the nearest
+ * neighbor. Most deeper ones are nearer than the reach, and an epsilon that is smaller by 1.2 suffices.
+ */
+export function epsilonFor(loss: number, depth: number): number {
+  const least = depth === 1 ? 0.55 : -0.65;
+  return Math.min(epsilonMax, Math.max(epsilonMin, least - 0.49 * Math.log(loss)));
 }

@@ -4,8 +4,8 @@
  * With a filter, lists without a matching row are skipped. A filter that keeps a share s of the rows around the query leaves the k-th match as far
  * away as the (k / s)-th row is, so automatic probing asks the curves of training for that depth.
  *
- * A query that lies outside of all rows, or of those that its filter accepts, has its neighbors about equally far away in many lists: those are
- * scanned as far as the rows found allow.
+ * A query that lies outside of all rows, or of those that its filter accepts, has its neighbors about equally far away in many lists: it has a limit of
+ * the distance ratio that training measured of such queries.
  */
 
 import type { CoarseQuantizer } from "../engine/lists/coarse-quantizer.js";
@@ -13,7 +13,6 @@ import type { ListSearch, NearList } from "../engine/scan/search-lists.js";
 import type { MatchTable } from "../engine/scan/match-table.js";
 import { listCount, type Model } from "../engine/model.js";
 import { probeLimit } from "../engine/lists/probe-limits.js";
-import { type OutlyingPruning, outlyingPruning, uniformPruning } from "../engine/pruning.js";
 import { epsilonByDefault } from "../engine/query-vector.js";
 import {
   automatic,
@@ -52,7 +51,7 @@ export interface Sought {
 }
 
 /** The share of its loss that a search with a filter allows: how many rows around a query match, and so how deep it is, is an estimate. */
-const filteredLoss = 3 / 4;
+const filteredLoss = 3 / 5;
 
 /** How many times as far from the nearest list as rows of lists usually are, squared, a query is if it is far from all rows. */
 const farFromRows = 9;
@@ -116,23 +115,16 @@ function limitsSince(curves: RecallCurves, sought: Sought, growth: number): Scan
 function filteredLimits(curves: RecallCurves, depth: number, recall: number | undefined): ScanLimits {
   const aimed = 1 - filteredLoss * (1 - (recall ?? automatic.recall));
   const [known, more] = [limitsFor(curves, depth, recall), limitsFor(curves, depth, aimed)];
-  return { ...wider(known, more), cosine: Math.max(known.cosine, more.cosine) };
+  return { ...wider(known, more), outside: Math.max(known.outside, more.outside) };
 }
 
 // The limits of one query among its matches.
 
-/** A query lies among matches if the rows around it match so much as rows around a match do, times this. */
+/** A query lies among matches if the share of matches around it is at least this part of the share around a match. */
 const amongShare = 0.7;
 
-/** A query is unlike the rows if it is this many times farther from the nearest list, squared, than rows of the list are. */
-const unlikeRows = 4;
-
-/** The limits of a search among lists that are about equally far away. */
-export interface OutlyingLimits {
-  /** See `ScanLimits`. */
-  readonly cosine: number;
-  readonly pruning: OutlyingPruning;
-}
+/** A query lies outside of its matches if it is this many times farther from the nearest list that has one, squared, than rows of the list are. */
+const outsideMatches = 2;
 
 /** The scope of a query. */
 interface Limited {
@@ -143,13 +135,13 @@ interface Limited {
 
 /** The limits of a query, and the goal that they were chosen for if the index chose them. */
 interface ListLimits {
-  readonly limits: Reach | OutlyingLimits;
+  readonly limits: Reach;
   readonly sought?: Sought;
 }
 
 /** Those of a query in a trained index. Whether it lies outside of all rows is known once its nearest list is: see `isFarFromRows`. */
 export function listLimits(
-  { trained: { model, quantizer }, snapshot, matches }: Limited,
+  { trained: { model }, snapshot, matches }: Limited,
   search: ListSearch,
   matching: MatchTable | undefined,
   probing: Probing,
@@ -166,25 +158,31 @@ export function listLimits(
   if (!isChosen) return { limits: { ...noLimit, probes: scanLimits(model, probing, growth).probes } };
   const { recall } = effort;
   const { concentration } = distributionOf(snapshot, matches);
-  const around = search.shareAround(matching, scanLimits(model, probing, growth), unlikeRows);
-  if (around < amongShare * concentration) {
-    const wide = { topK: outlyingDepth(topK, matches.share, concentration), recall, isFiltered: true };
-    const { cosine } = limitsSince(model.curves, wide, growth);
-    // The codes may lose a few neighbors if no recall is declared.
-    const pruning = recall === undefined ? outlyingPruning(cosine, quantizer.rotation.rotated) : uniform;
-    return { limits: { cosine, pruning } };
+  const around = search.shareAround(matching, scanLimits(model, probing, growth), outsideMatches);
+  const isOutside = around === 0;
+  const depth = isOutside ? topK : topK / Math.min(around, concentration);
+  if (!isOutside && around >= amongShare * concentration) {
+    const sought = { topK: depth, recall, isFiltered: depth > topK };
+    return { limits: limitsSince(model.curves, sought, growth), sought };
   }
-  const depth = topK / Math.min(around, concentration);
-  const sought = { topK: depth, recall, isFiltered: depth > topK };
-  return { limits: limitsSince(model.curves, sought, growth), sought };
+  // At a small depth, held-out rows show little of queries unlike them.
+  const deepest = Math.max(automatic.depth, depth, depthOutside(topK, matches.share, concentration));
+  const wide = { topK: deepest, recall, isFiltered: true };
+  const limits = limitsSince(model.curves, wide, growth);
+  const outside = outsideLimits(limits, matching.count);
+  return { limits: isOutside ? outside : wider(limits, outside) };
 }
 
 /** The limits of a query that lies outside of all rows. */
-export function farLimits({ trained, snapshot }: Limited, sought: Sought): OutlyingLimits {
-  return { cosine: limitsSince(trained.model.curves, sought, snapshot.growth).cosine, pruning: uniform };
+export function farLimits({ trained, snapshot }: Limited, sought: Sought): Reach {
+  const { model } = trained;
+  return outsideLimits(limitsSince(model.curves, sought, snapshot.growth), listCount(model));
 }
 
-const uniform = uniformPruning(epsilonByDefault);
+function outsideLimits({ outside, epsilon }: ScanLimits, lists: number): Reach {
+  return { probes: lists, ratio: outside, epsilon: Math.max(epsilonByDefault, epsilon) };
+}
+
 const noLimit = { ratio: Infinity, epsilon: epsilonByDefault };
 
 /**
@@ -192,7 +190,7 @@ const noLimit = { ratio: Infinity, epsilon: epsilonByDefault };
  * surroundings, of which training measured all. The fewer of the rows around a match do, the less matches lie as those rows do, and the smaller is
  * the depth, which finds more: then that is `topK / concentration`.
  */
-function outlyingDepth(topK: number, share: number, concentration: number): number {
+function depthOutside(topK: number, share: number, concentration: number): number {
   return topK / (share ** concentration * concentration ** (1 - concentration));
 }
 

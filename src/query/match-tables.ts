@@ -2,7 +2,7 @@
 
 import { type MatchesOf, MatchTable } from "../engine/scan/match-table.js";
 import { entryBytes } from "../state/cache/cache-group.js";
-import { distributionOf, listMatches, type Matches, rowCount } from "./matches.js";
+import { distributionOf, listMatches, type Matches } from "./matches.js";
 import type { SearchScope } from "./search-scope.js";
 import { spilledSegments } from "./secondary-segments.js";
 import type { OpenSegment, Snapshot } from "./snapshot/snapshot.js";
@@ -50,14 +50,4 @@ function matchesOf(snapshot: Snapshot, matches: Matches, spilled: readonly OpenS
       return segment && bitsOf(segment);
     }),
   };
-}
-
-/** As if a filter accepted all rows: how many each list has. Its caller frees it. */
-export function tableOfAll(snapshot: Snapshot): MatchTable {
-  return new MatchTable({
-    lists: Array.from(snapshot.model?.spreads ?? [], (spread, list) => {
-      const rows = rowCount(snapshot.listBlocksOf(list));
-      return { rows, matches: rows, spread };
-    }),
-  });
 }

@@ -30,14 +30,14 @@ interface Planned {
   readonly blocks: readonly ListBlock[];
   /** Per block, from the query to the centroid of its list; undefined if that is none of the query's lists. */
   readonly distances: readonly (number | undefined)[];
-  /** When the query has to be searched by itself: never, if it found too little, or always. */
-  readonly alone: "never" | "if short" | "always";
+  /** Whether the query continues by itself if it found too few rows. */
+  readonly continues: boolean;
   free(): void;
 }
 
-/** The result of one of the queries, and when it does not count. */
+/** The result of one of the queries. */
 export interface FoundTogether extends SearchResult {
-  readonly alone: Planned["alone"];
+  readonly continues: boolean;
 }
 
 /** For vectors up to `queriesTogether` of an index whose codes hold its vectors; not for exact queries. */
@@ -72,7 +72,7 @@ export async function searchTogether(
     }
     return search.finish().map((candidates, i) => ({
       ...foundIn(scope.snapshot.listBlocks.all, candidates),
-      alone: planned[i].alone,
+      continues: planned[i].continues,
     }));
   } finally {
     for (const each of release.reverse()) each();
@@ -88,16 +88,15 @@ function planOne(
   if (!isTrained(scope) || isWhole(options.effort, scope.trained.quantizer.nLists)) {
     const query = new QueryVector(scope.searcher.config.metric, vector, undefined);
     const blocks = withMatches(scope.snapshot.listBlocks.all, scope.matches);
-    return { query, blocks, distances: [], alone: "never", free: () => query.free() };
+    return { query, blocks, distances: [], continues: false, free: () => query.free() };
   }
   const search = createSearch(scope, vector, options.topK);
-  const { blocks, distances, outlying } = chooseLists(scope, search, matching, options, false);
-  const isLimited = isAutomatic(options.effort) || scope.matches === undefined;
+  const { blocks, distances } = chooseLists(scope, search, matching, options, false);
   return {
     query: search.query,
-    blocks: outlying === undefined ? blocks : [],
+    blocks,
     distances,
-    alone: outlying !== undefined ? "always" : isLimited ? "if short" : "never",
+    continues: isAutomatic(options.effort) || scope.matches === undefined,
     free: () => search.free(),
   };
 }

@@ -162,9 +162,8 @@ function* searchGroup(
   if (others.length === 0) return results;
   const together = yield* waitFor(searchTogether(scope, others, options, options.signal));
   for (const [i, found] of together.entries()) {
-    // A query that did not find enough continues by itself.
-    const isShort = found.alone === "if short" && found.candidates.length < options.topK;
-    results.push(found.alone === "always" || isShort ? yield* searchOne(scope, others[i], options) : found);
+    const isShort = found.continues && found.candidates.length < options.topK;
+    results.push(isShort ? yield* searchOne(scope, others[i], options) : found);
   }
   return results;
 }

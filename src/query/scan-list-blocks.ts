@@ -1,7 +1,6 @@
 /** Scans list blocks for one query, reading as many at a time as the memory for one query allows. */
 
 import type { TimeSlice } from "../async/event-loop.js";
-import type { CoarseQuantizer } from "../engine/lists/coarse-quantizer.js";
 import type { MatchTable } from "../engine/scan/match-table.js";
 import type { IdTable } from "../engine/scan/scan-blocks.js";
 import type { ScanJob } from "../engine/scan/scanner.js";
@@ -28,8 +27,6 @@ export interface ScanPhase {
   readonly distances: readonly (number | undefined)[];
   /** Whether rows may be ruled out by their codes. */
   readonly pruned: boolean;
-  /** That of the lists, if estimates make use of the lengths of centroids (see `ScanJob`). */
-  readonly quantizer?: CoarseQuantizer | undefined;
 }
 
 /** The search of one query, the rows that it may find, and the signal that ends it. */
@@ -62,7 +59,6 @@ export function* scanListBlocks(
           block: listBlock.number,
           codes: codes[i].codes,
           distance: phase.distances[start + i],
-          length: phase.quantizer?.lengthOf(listBlock.block.list),
           pruned: phase.pruned,
           newerSegments: listBlock.newerSegments,
           ...acceptedIn(matching, listBlock),

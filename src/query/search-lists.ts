@@ -4,9 +4,6 @@
  */
 
 import { TimeSlice } from "../async/event-loop.js";
-import { cosineNeeded } from "../engine/recall-curves.js";
-import { outlyingEpsilonAt } from "../engine/pruning.js";
-import { squareInListSpace } from "../engine/metric.js";
 import type { MatchTable } from "../engine/scan/match-table.js";
 import { ListSearch, type SearchedLists } from "../engine/scan/search-lists.js";
 import type { Task } from "../engine/threads/run.js";
@@ -15,13 +12,12 @@ import {
   isAutomatic,
   isFarFromRows,
   listLimits,
-  type OutlyingLimits,
   type Probing,
   scanLimits,
   wider,
 } from "./list-limits.js";
-import { tableOfAll, type UsedMatchTable, useMatchTable } from "./match-tables.js";
-import { distributionOf, rowsToFind, withMatches } from "./matches.js";
+import { type UsedMatchTable, useMatchTable } from "./match-tables.js";
+import { distributionOf, withMatches } from "./matches.js";
 import { isComplete } from "./open-list-blocks.js";
 import { noEpoch } from "./residency.js";
 import { type BlockScan, foundIn, scanListBlocks, type SearchResult } from "./scan-list-blocks.js";
@@ -30,8 +26,6 @@ import type { ListBlock } from "./snapshot/snapshot.js";
 
 /** Rows of the lists that one kernel call scans although the query did not ask for all of them: it holds the event loop. */
 const rowsHeldMax = 2 ** 18;
-/** Blocks that are read at a time for an outlying query, after the first ones. */
-const outlyingTogether = 8;
 
 /** The nearest rows of the lists that the effort asks for. */
 export function* searchLists(
@@ -57,10 +51,8 @@ export function* searchLists(
 }
 
 function* scanRest(scope: TrainedScope, scan: ListScan, chosen: ChosenLists, probing: Probing): Task<void> {
-  const { blocks, outlying, count } = chosen;
-  if (outlying !== undefined) yield* scanOutlying(scope, scan, chosen, outlying, probing.topK);
-  else if (blocks.length > 0) yield* scanListBlocks(scope, scan, { ...chosen, pruned: true });
-  if (!scan.search.isFull) yield* scanFurther(scope, scan, count, probing);
+  if (chosen.blocks.length > 0) yield* scanListBlocks(scope, scan, { ...chosen, pruned: true });
+  if (!scan.search.isFull) yield* scanFurther(scope, scan, chosen.count, probing);
 }
 
 /** Holds kernel memory: its caller frees it. */
@@ -80,8 +72,6 @@ export interface ChosenLists {
   readonly blocks: readonly ListBlock[];
   /** Per block, from the query to the centroid of its list; undefined: it is in none. */
   readonly distances: readonly (number | undefined)[];
-  /** If the query lies outside of the rows that it may find: then blocks that can have no nearer row than those found need not be scanned. */
-  readonly outlying?: OutlyingLimits;
 }
 
 interface ListScan extends BlockScan {
@@ -126,8 +116,6 @@ function scanOpened(
   const { searcher, snapshot, trained } = scope;
   const { table, matching } = among;
   const { limits, sought } = listLimits(scope, search, matching, probing);
-  if ("pruning" in limits)
-    return chosenOf(scope, search, among, scanAround(scope, search, among, limits), limits);
   const isFar = () =>
     matching === undefined &&
     isFarFromRows(trained.quantizer, trained.model.spreads, search.nearestLists(1)[0]);
@@ -144,25 +132,8 @@ function scanOpened(
     else if (count > 0 && search.isFull && !isFar()) return { count, blocks: [], distances: [] };
   }
   const count = search.within(among, limits);
-  if (sought === undefined || !isFar()) return chosenOf(scope, search, among, count);
-  const far = farLimits(scope, sought);
-  return chosenOf(scope, search, among, scanAround(scope, search, among, far), far);
-}
-
-/** Scans the blocks in memory for a query that lies outside of the rows that it may find. Returns the number of lists. */
-function scanAround(
-  { snapshot }: TrainedScope,
-  search: ListSearch,
-  among: SearchedLists,
-  { cosine, pruning }: OutlyingLimits,
-): number {
-  if (among.matching !== undefined) return search.outlying(among, among.matching, cosine, pruning);
-  const all = tableOfAll(snapshot);
-  try {
-    return search.outlying(among, all, cosine, pruning);
-  } finally {
-    all.free();
-  }
+  const isDone = sought === undefined || !isFar();
+  return chosenOf(scope, search, among, isDone ? count : search.within(among, farLimits(scope, sought)));
 }
 
 /** `count`: of the lists that the search found. */
@@ -171,10 +142,8 @@ function chosenOf(
   search: ListSearch,
   { table }: SearchedLists,
   count: number,
-  outlying?: OutlyingLimits,
 ): ChosenLists {
-  const found = outlying === undefined ? { count } : { count, outlying };
-  if (!table.isMissing) return { ...found, blocks: [], distances: [] };
+  if (!table.isMissing) return { count, blocks: [], distances: [] };
   const { all, firsts } = snapshot.listBlocks;
   const distances = new Map(
     search
@@ -184,47 +153,10 @@ function chosenOf(
   const blocks = table.missing().map((number) => all[number]);
   const isGrouped = ({ number }: ListBlock) => number < firsts[firsts.length - 2];
   return {
-    ...found,
+    count,
     blocks,
     distances: blocks.map((each) => (isGrouped(each) ? distances.get(each.block.list) : undefined)),
   };
-}
-
-/** Scans blocks that hold enough rows, then those of the others that may have a nearer one, more and more at a time. */
-function* scanOutlying(
-  scope: TrainedScope,
-  scan: ListScan,
-  { blocks, distances }: ChosenLists,
-  { cosine, pruning }: OutlyingLimits,
-  topK: number,
-): Task<void> {
-  const { matches, searcher, trained } = scope;
-  const { quantizer, model } = trained;
-  let together = 0;
-  for (let rows = 0; together < blocks.length && rows < topK; together++)
-    rows += rowsToFind(blocks[together], matches);
-  for (let next = 0; next < blocks.length; together = Math.max(outlyingTogether, 2 * together)) {
-    const reach = squareInListSpace(searcher.config.metric, scan.search.threshold);
-    const chosen: number[] = [];
-    let leastNeeded = cosine;
-    for (; next < blocks.length && chosen.length < together; next++) {
-      const distance = distances[next];
-      const needed =
-        distance === undefined
-          ? -1
-          : cosineNeeded(distance ** 2, model.spreads[blocks[next].block.list], reach);
-      if (needed > cosine) continue;
-      leastNeeded = Math.min(leastNeeded, needed);
-      chosen.push(next);
-    }
-    scan.search.query.epsilon = outlyingEpsilonAt(leastNeeded, pruning);
-    yield* scanListBlocks(scope, scan, {
-      blocks: chosen.map((i) => blocks[i]),
-      distances: chosen.map((i) => distances[i]),
-      pruned: true,
-      quantizer,
-    });
-  }
 }
 
 /**

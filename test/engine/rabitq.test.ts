@@ -125,11 +125,11 @@ function estimate(query: Float32Array, quantizer: CoarseQuantizer, at: number, n
   const estimates = sums + 4 * m;
   const scan = () => fastScanSmall(at + 12 * m, table, m / 32, groups, sums);
   scan();
-  estimateRabitq(at, n, square, 1, square, step, shift, rounding, deviations, sums, estimates);
+  estimateRabitq(at, n, square, step, shift, rounding, deviations, sums, estimates);
   const floors = floatsAt(sums, n).slice();
   const within = (limit: number) => {
     scan();
-    const count = rabitqWithin(at, n, square, 1, square, step, shift, rounding, deviations, limit, sums);
+    const count = rabitqWithin(at, n, square, step, shift, rounding, deviations, limit, sums);
     return [...wordsAt(sums, count)];
   };
   const release = () => {

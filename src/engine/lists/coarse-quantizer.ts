@@ -307,12 +307,7 @@ export class CoarseQuantizer {
   /** The distance of a list's centroid from a query, given its distance as `probe` finds it. */
   distanceToCentroid(list: number, distance: number): number {
     if (this.#lengths === 0) return distance;
-    return Math.sqrt(squareToCentroid(this.lengthOf(list), distance ** 2));
-  }
-
-  /** The length of a list's centroid if directions are compared; otherwise 0. */
-  lengthOf(list: number): number {
-    return this.#lengths === 0 ? 0 : doubleAt(this.#lengths + 8 * list);
+    return Math.sqrt(squareToCentroid(doubleAt(this.#lengths + 8 * list), distance ** 2));
   }
 
   /** The largest number of lists, of all, that is found by the codes of their centroids. */

@@ -12,8 +12,6 @@ export interface ScanJob {
   readonly codes: LoadedCodes;
   /** From the query to the centroid of the rows' list, in list space; undefined if the rows are not in the query's lists. */
   readonly distance: number | undefined;
-  /** The length of that centroid if rows have length 1 in list space and estimates are to make use of it. Default 0: they do not. */
-  readonly length?: number | undefined;
   /** Whether rows may be pruned by their codes; needs the distance. */
   readonly pruned: boolean;
   /** How many of the search's id tables may shadow rows of this block. */
@@ -47,7 +45,6 @@ export function writeJobs(jobs: readonly ScanJob[]): number {
     const needsBase = job.pruned || job.codes.kind === "codes";
     doubles[(address + jobLayout.base) >>> 3] =
       needsBase && job.distance !== undefined ? job.distance ** 2 : -1;
-    doubles[(address + jobLayout.length) >>> 3] = job.length ?? 0;
   }
   return at;
 }

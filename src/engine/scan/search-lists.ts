@@ -6,10 +6,9 @@
 import type { IndexConfig } from "../config.js";
 import { kernels } from "../kernels/kernels.js";
 import { heapLayout, jobLayout } from "../kernels/kernels.wasm.js";
-import { doubleAt, freeScratch, wordAt } from "../kernels/memory.js";
-import type { OutlyingPruning } from "../pruning.js";
+import { freeScratch, wordAt } from "../kernels/memory.js";
 import { QueryVector, scratchBytes } from "../query-vector.js";
-import type { Reach, ScanLimits } from "../recall-curves.js";
+import type { Reach } from "../recall-curves.js";
 import { type Candidate, heapBytes, initHeap, readHeap } from "../top-k.js";
 import { chooseScanner, type Trained } from "./choose-codec.js";
 import type { ListBlockTable } from "./list-block-table.js";
@@ -90,13 +89,13 @@ export class ListSearch {
   }
 
   /**
-   * The share of matches among the rows of the nearest lists within these limits; 0 if the query is more than `unlike` times farther from the
-   * nearest list, squared, than rows of that list are.
+   * The share of matches among the rows of the nearest lists within these limits; 0 if the query is more than `outside` times farther from the
+   * nearest list that has a match, squared, than rows of that list are.
    */
   shareAround(
     matching: MatchTable,
-    { probes, ratio }: Pick<ScanLimits, "probes" | "ratio">,
-    unlike: number,
+    { probes, ratio }: Pick<Reach, "probes" | "ratio">,
+    outside: number,
   ): number {
     const { quantizer } = this.#trained;
     initHeap(this.#probes, Math.min(probes, quantizer.nLists));
@@ -106,7 +105,7 @@ export class ListSearch {
       quantizer.codedMax(),
       this.#probes,
       ratio,
-      unlike,
+      outside,
       matching.address,
       this.#job,
     );
@@ -145,37 +144,6 @@ export class ListSearch {
     return lists;
   }
 
-  /**
-   * Scans the blocks in memory of the lists whose rows may need a cosine up to `cosine` (see recall-curves.ts), and of no list; the table knows those
-   * that are missing. Returns the number of lists that have a match.
-   */
-  outlying(
-    { table, now }: SearchedLists,
-    matching: MatchTable,
-    cosine: number,
-    { epsilon, usual, fall }: OutlyingPruning,
-  ): number {
-    table.matching = matching.address;
-    initHeap(this.#probes, matching.count);
-    initHeap(this.#nearest, this.#topK);
-    kernels().searchOutlying(
-      this.query.address,
-      this.query.listAddress,
-      this.#trained.quantizer.address,
-      this.#probes,
-      cosine,
-      epsilon,
-      usual,
-      fall,
-      table.address,
-      this.#nearest,
-      this.#job,
-      now,
-    );
-    this.#isSorted = !table.isMissing && this.isFull;
-    return matching.count;
-  }
-
   /** The first `count` of the lists that the latest search found, nearest first. */
   nearestLists(count: number): NearList[] {
     return readHeap(this.#probes, count).map(({ row, score }) => ({ list: row, square: score }));
@@ -185,11 +153,6 @@ export class ListSearch {
   scan(jobs: readonly ScanJob[]): void {
     this.#scanner ??= chooseScanner(this.#config, this.query, this.#trained);
     this.#scanner.scan(jobs, this.#nearest);
-  }
-
-  /** See `Search.threshold`. */
-  get threshold(): number {
-    return doubleAt(this.#nearest + heapLayout.threshold);
   }
 
   /** Whether it has found as many rows as were asked for. */

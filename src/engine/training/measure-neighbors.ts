@@ -6,7 +6,7 @@ import type { Clusters, OnCompared, KmeansRows } from "../lists/kmeans.js";
 import { distanceRatio } from "../lists/probe-limits.js";
 import { squareToCentroid } from "../metric.js";
 import { samplePositions } from "../random.js";
-import { cosineNeeded, type ObservedNeighbors, type ScanLimits } from "../recall-curves.js";
+import { type ObservedNeighbors, type ScanLimits } from "../recall-curves.js";
 import { countPerList, directionsOf, gather, lengthsOf } from "../rows.js";
 import { countBelow, positionOfLeast } from "../select-smallest.js";
 import { copyInPieces, inSlices, rowsOfPiece, type Work } from "../work.js";
@@ -22,7 +22,7 @@ const removedShareMax = 0.6;
  * This many held-out rows also show the need of a query outside of all neighbors' lists: two of three, one whose surroundings a filter removes, the
  * others, a query far from all rows.
  */
-const outlyingMax = 300;
+const outsideMax = 300;
 const farEvery = 3;
 /** Held-out rows whose lists within limits are counted. */
 const countedMax = 300;
@@ -50,8 +50,8 @@ interface HeldOut {
 interface Observing {
   readonly ranks: number[];
   readonly ratios: number[];
-  readonly cosines: number[];
-  readonly farCosines: number[];
+  readonly outside: number[];
+  readonly far: number[];
   /** Of each neighbor: its row, and which of the queries it is one of. */
   readonly rows: number[];
   readonly heldOut: number[];
@@ -106,8 +106,8 @@ export function* observeNeighbors(
   const observed: Observing[] = depths.map(() => ({
     ranks: [],
     ratios: [],
-    cosines: [],
-    farCosines: [],
+    outside: [],
+    far: [],
     rows: [],
     heldOut: [],
   }));
@@ -156,17 +156,17 @@ export function* observeNeighbors(
     };
     const squareOfQuery = (number: number) =>
       squareOf(queries.subarray(number * dimension, (number + 1) * dimension));
-    let outlying = 0;
-    const observeOutside = (number: number) => {
+    let fromOutside = 0;
+    const observeFromOutside = (number: number) => {
       const row = { toLists: squaresOf[number], toRows: toRowsOf(number) };
-      const isFar = ++outlying % farEvery === 0;
+      const isFar = ++fromOutside % farEvery === 0;
       // Copies of a row are the last ones that the opposite query finds.
       if (!isFar) removeCopies(row.toRows, copyReach(residuals[positions[number]], squareOfQuery(number)));
       const query = isFar
         ? far.opposite(positions[number], row)
         : withoutNearest(row, lists, Math.floor(removedShareMax * k ** random()));
-      const cosines = observed.map((depth) => (isFar ? depth.farCosines : depth.cosines));
-      observeOutlying(query, { lists, lengths, spreads }, depths, cosines);
+      const ratios = observed.map((depth) => (isFar ? depth.far : depth.outside));
+      observeOutside(query, lists, depths, ratios);
     };
     for (let first = 0; first < positions.length; first += heldOutTogether) {
       const last = Math.min(positions.length, first + heldOutTogether);
@@ -184,13 +184,13 @@ export function* observeNeighbors(
         const toLists = squaresOf[number];
         const own = { toLists, sorted: toLists.slice().sort() };
         observeAmong({ ...own, number: asked.length, toRows }, lists, depths, observed);
-        if (asked.push(own) <= outlyingMax) outside.push(number);
+        if (asked.push(own) <= outsideMax) outside.push(number);
         yield;
       }
-      // The need of a query outside of all neighbors' lists is measured by vectors: it is a cosine, not a list near by estimates.
+      // By vectors: estimates are of rows like the query.
       if (estimated && outside.length > 0) yield compare(at, last - first, rows, toRowsAt);
       for (const number of outside) {
-        observeOutside(number);
+        observeFromOutside(number);
         yield;
       }
     }
@@ -252,7 +252,7 @@ function listsWithin(
   return lists / Math.max(1, asked.length);
 }
 
-/** Cosines are those of first lists. */
+/** Ratios of queries outside are those of first lists. */
 function* observeEither(
   observed: readonly Observing[],
   asked: readonly HeldOut[],
@@ -260,13 +260,13 @@ function* observeEither(
   seconds: Uint32Array,
 ): Work<ObservedNeighbors[]> {
   const either: ObservedNeighbors[] = [];
-  for (const { rows, heldOut: held, cosines, farCosines } of observed) {
+  for (const { rows, heldOut: held, outside, far } of observed) {
     const nearer = rows.map((row, i) =>
       Math.min(asked[held[i]].toLists[lists[row]], asked[held[i]].toLists[seconds[row]]),
     );
     const ranks = nearer.map((square, i) => countBelow(asked[held[i]].sorted, square));
     const ratios = nearer.map((square, i) => distanceRatio(ranks[i], square, asked[held[i]].sorted[0]));
-    either.push({ ranks, ratios, cosines, farCosines });
+    either.push({ ranks, ratios, outside, far });
     yield;
   }
   return either;
@@ -303,28 +303,20 @@ function withoutNearest(
   return { toRows: left, toLists };
 }
 
-/** Adds the cosines that the neighbors of a query need, which lies outside of their lists. */
-function observeOutlying(
+/** Adds the distance ratios of the lists of a query's neighbors, relative to the nearest list that has a row left. */
+function observeOutside(
   { toRows, toLists }: SimulatedQuery,
-  {
-    lists,
-    lengths,
-    spreads,
-  }: {
-    readonly lists: Uint32Array;
-    /** Lengths of the centroids if directions are compared. */
-    readonly lengths: Float64Array | undefined;
-    readonly spreads: Float32Array;
-  },
+  lists: Uint32Array,
   depths: readonly number[],
-  cosines: readonly number[][],
+  ratios: readonly number[][],
 ): void {
+  const isLeft = new Uint8Array(toLists.length);
+  for (let row = 0; row < toRows.length; row++) if (toRows[row] < Infinity) isLeft[lists[row]] = 1;
+  const sorted = toLists.filter((_, list) => isLeft[list] === 1).sort();
   forEachDepth(toRows, depths, (i, rows) => {
-    const reach = toRows[rows[rows.length - 1]];
     for (const row of rows) {
-      const list = lists[row];
-      const square = squareToCentroid(lengths?.[list], toLists[list]);
-      cosines[i].push(cosineNeeded(square, spreads[list], reach));
+      const square = toLists[lists[row]];
+      ratios[i].push(distanceRatio(countBelow(sorted, square), square, sorted[0]));
     }
   });
 }

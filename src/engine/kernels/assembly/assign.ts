@@ -295,7 +295,7 @@ function assignOne(vector: usize, coded: CodedCentroids, list: usize, scratch: u
   const rounding = step * sqrt<f32>(<f32>groups / 12);
   const base = <f32>sumRow(vector, coded.mean, dimension, true);
   fastScanSmall(coded.codes, table, m >>> 5, groups, lowerBounds);
-  estimateRabitq(coded.factors, k, base, 1, base, step, shift, rounding, epsilon, lowerBounds, estimates);
+  estimateRabitq(coded.factors, k, base, step, shift, rounding, epsilon, lowerBounds, estimates);
   for (let i = k; i < m; i++) store<f32>(lowerBounds + (<usize>i << 2), Infinity);
 
   store<u32>(list, 0);

@@ -90,7 +90,7 @@ export function noteClosed(table: ListBlockTable, list: u32, unspilled: bool): v
 
 /** Makes `job` that of a block, and marks the block as scanned by the search `now`. */
 @inline
-export function setJob(query: Query, table: ListBlockTable, job: Job, number: u32, base: f64, length: f64, now: u32): void {
+export function setJob(query: Query, table: ListBlockTable, job: Job, number: u32, base: f64, now: u32): void {
   const listBlock = listBlockAt(table, number);
   checkBlock(query, listBlock.block);
   listBlock.block.lastUse = now;
@@ -98,7 +98,6 @@ export function setJob(query: Query, table: ListBlockTable, job: Job, number: u3
   job.block = listBlock.block;
   job.newerSegments = listBlock.newerSegments;
   job.base = base;
-  job.length = length;
   acceptMatches(table.matching, number, job);
 }
 

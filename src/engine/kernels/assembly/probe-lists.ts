@@ -45,7 +45,6 @@ export function probeLists(
   const isLimited = limit < Infinity && codedMax > 0 && probes.capacity >= limitedFrom;
   const coded = isLimited || probes.capacity <= codedMax;
   job.base = coded ? sumRow(point.vector, quantizer.mean, point.dimension, true) : -1;
-  job.length = 0;
   if (isLimited && point.fitsFloat32 && block.fitsFloat32) offerWithin(point, limit, probes, job);
   else scanJob(point, probes, job);
   sortHeap(probes);

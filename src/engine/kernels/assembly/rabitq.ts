@@ -167,8 +167,7 @@ function absoluteSum(at: usize): f32 {
 /**
  * Estimates the squared distances of the n rows of one list, from their sums of table entries.
  *
- * With the `share` s of the centroid c that is not estimated (see centroid-share.ts), `base` is |q - c|^2 + (1 - s) (1 - |c|^2), and `apart` |q - s c|^2;
- * with 1, both are |q - c|^2. `step` and `shift` are the table's scale. The lower bound of a row is its estimate minus `epsilon` times
+ * `base` is |q - c|^2 of the list's centroid c. `step` and `shift` are the table's scale. The lower bound of a row is its estimate minus `epsilon` times
  * its standard deviation, which two independent errors make up: that of the code, and rounding of the table (`rounding`, of
  * <x, P q>). Writes n rounded up to 32 float32 `estimates` and, in place of the `sums`, as many lower bounds.
  */
@@ -176,8 +175,6 @@ export function estimateRabitq(
   factors: usize,
   n: u32,
   base: f32,
-  share: f32,
-  apart: f32,
   step: f32,
   shift: f32,
   rounding: f32,
@@ -187,14 +184,13 @@ export function estimateRabitq(
 ): void {
   const stride = ((<usize>n + 31) & ~31) << 2;
   const bases = f32x4.splat(base);
-  const shares = f32x4.splat(share);
   const steps = f32x4.splat(step);
   const shifts = f32x4.splat(shift);
   const roundings = f32x4.splat(rounding * epsilon);
-  const spreads = f32x4.splat(sqrt<f32>(apart) * epsilon);
+  const spreads = f32x4.splat(sqrt<f32>(base) * epsilon);
   for (let at: usize = 0; at < stride; at += 16) {
     const scale = v128.load(factors + stride + at);
-    const constant = f32x4.mul(shares, v128.load(factors + at));
+    const constant = v128.load(factors + at);
     const guess = estimated(constant, scale, v128.load(sums + at), bases, steps, shifts);
     v128.store(estimates + at, guess);
     const squares = squaredErrors(v128.load(factors + stride + stride + at), scale, spreads, roundings);
@@ -210,8 +206,6 @@ export function rabitqWithin(
   factors: usize,
   n: u32,
   base: f32,
-  share: f32,
-  apart: f32,
   step: f32,
   shift: f32,
   rounding: f32,
@@ -220,11 +214,10 @@ export function rabitqWithin(
   sums: usize,
 ): u32 {
   const stride = ((<usize>n + 31) & ~31) << 2;
-  const shares = f32x4.splat(share);
   const steps = f32x4.splat(step);
   const shifts = f32x4.splat(shift);
   const roundings = f32x4.splat(rounding * epsilon);
-  const spreads = f32x4.splat(sqrt<f32>(apart) * epsilon);
+  const spreads = f32x4.splat(sqrt<f32>(base) * epsilon);
   const bases = f32x4.splat(base);
   const limits = f32x4.splat(limit);
   const zero = f32x4.splat(0);
@@ -232,7 +225,7 @@ export function rabitqWithin(
   for (let row: u32 = 0; row < n; row += 4) {
     const at = <usize>row << 2;
     const scale = v128.load(factors + stride + at);
-    const constant = f32x4.mul(shares, v128.load(factors + at));
+    const constant = v128.load(factors + at);
     const guess = estimated(constant, scale, v128.load(sums + at), bases, steps, shifts);
     const squares = squaredErrors(v128.load(factors + stride + stride + at), scale, spreads, roundings);
     const excess = f32x4.sub(guess, limits);

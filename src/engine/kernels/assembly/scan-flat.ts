@@ -5,7 +5,6 @@
  * float32, with a margin that covers its rounding; the score in float64, which is the one reported.
  */
 
-import { centroidShare, squareApart, squareWithShare } from "./centroid-share";
 import { sumRow } from "./distance";
 import { fastScanSmall } from "./fast-scan";
 import { Heap } from "./heap";
@@ -77,13 +76,10 @@ export function boundRows(query: Query, job: Job, lowerBounds: usize, estimates:
   const block = job.block;
   const n = block.n;
   fastScanSmall(block.codes, query.table, (n + 31) >>> 5, query.groups, lowerBounds);
-  const share = centroidShare(job.base, job.length);
   estimateRabitq(
     block.factors,
     n,
-    <f32>squareWithShare(job.base, job.length, share),
-    <f32>share,
-    <f32>squareApart(job.base, job.length, share),
+    <f32>job.base,
     query.step,
     query.shift,
     query.rounding,
@@ -142,7 +138,7 @@ function scanPromisingFirst(query: Query, job: Job, heap: Heap, vacancies: u32):
 function scanWithin(query: Query, job: Job, heap: Heap): void {
   const block = job.block;
   const rows = query.scratch;
-  const within = codesWithin(query, heap, block.n, block.factors, block.codes, job.base, job.length, rows);
+  const within = codesWithin(query, heap, block.n, block.factors, block.codes, job.base, rows);
   if (!job.accepted) {
     scoreRows(query, job, heap, rows, within);
     return;
@@ -158,7 +154,7 @@ function scanWithin(query: Query, job: Job, heap: Heap): void {
 
 /**
  * Writes the positions of rows that may be as near as those that the heap keeps, by n codes relative to one centroid, and returns their number;
- * `base` and `length` are those of a `Job`. `rows` has room for n uint32, rounded up to 32.
+ * `base` is that of a `Job`. `rows` has room for n uint32, rounded up to 32.
  */
 export function codesWithin(
   query: Query,
@@ -167,17 +163,13 @@ export function codesWithin(
   factors: usize,
   codes: usize,
   base: f64,
-  length: f64,
   rows: usize,
 ): u32 {
   fastScanSmall(codes, query.table, (n + 31) >>> 5, query.groups, rows);
-  const share = centroidShare(base, length);
   return rabitqWithin(
     factors,
     n,
-    <f32>squareWithShare(base, length, share),
-    <f32>share,
-    <f32>squareApart(base, length, share),
+    <f32>base,
     query.step,
     query.shift,
     query.rounding,

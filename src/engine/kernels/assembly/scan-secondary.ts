@@ -121,7 +121,7 @@ function scanGroup(
   const n = changetype<SpilledGroup>(group).n;
   const factors = factorsOf(group);
   const within = query.scratch;
-  const count = codesWithin(query, heap, n, factors, factors + 12 * <usize>roomOf(group), base, 0, within);
+  const count = codesWithin(query, heap, n, factors, factors + 12 * <usize>roomOf(group), base, within);
   for (let i: u32 = 0; i < count; i++) {
     const spilled = rowAt(group, load<u32>(within + (<usize>i << 2)));
     if (!accepted || isMatch(accepted, positionOf(segment, spilled))) addSpilled(query, heap, table, segment, spilled, now);

@@ -5,7 +5,7 @@
 
 import { Heap, rowAt, scoreAt, sortHeap } from "./heap";
 import { addRow, beginSearch, firstOf, isScanned, listBlockAt, ListBlockTable, MatchTable, noteClosed, setJob } from "./list-block-table";
-import { CoarseQuantizer, lengthOf, likelyLists, probeLists, squareToCentroid } from "./probe-lists";
+import { CoarseQuantizer, likelyLists, probeLists, squareToCentroid } from "./probe-lists";
 import { codesWithin, isPruned, promisingMax, scanJob, scoreWaiting } from "./scan-flat";
 import { readSpilledAhead, scanSpilled, touchPages } from "./scan-secondary";
 import { jobsTogether, roomForJobs, scanTogether } from "./scan-together";
@@ -71,12 +71,12 @@ function scanLists(
   job.readAhead = 0;
   for (let i: u32 = 0; i < likely; i++) job.readAhead += readListAhead(query, table, rowAt(probes, i), i >= whole);
   for (let i: u32 = 0; i < spilled; i++) job.readAhead += readSpilledAhead(query, table, rowAt(probes, i));
-  scanList(query, heap, job, table, table.nLists, -1, 0, false, now, 0);
-  let done = scanNearest(query, heap, job, table, quantizer, probes, likely, whole, false, now);
+  scanList(query, heap, job, table, table.nLists, -1, false, now, 0);
+  let done = scanNearest(query, heap, job, table, quantizer, probes, likely, whole, now);
   for (let i: u32 = 0; i < likely; i++) {
     const list = rowAt(probes, i);
     const base = squareToCentroid(quantizer, list, scoreAt(probes, i));
-    done = scanList(query, heap, job, table, list, base, 0, i >= whole, now, done);
+    done = scanList(query, heap, job, table, list, base, i >= whole, now, done);
   }
   // After all vectors that are at hand, so that few others are looked at.
   for (let i: u32 = 0; i < spilled; i++) {
@@ -102,8 +102,7 @@ function listsWithMatches(table: ListBlockTable): usize {
 }
 
 /**
- * Scans the first blocks of the lists as `scanFirst` does, and returns how many. `lengths`: whether estimates make use of the lengths of centroids
- * (see centroid-share.ts).
+ * Scans the first blocks of the lists as `scanFirst` does, and returns how many.
  */
 export function scanNearest(
   query: Query,
@@ -114,7 +113,6 @@ export function scanNearest(
   probes: Heap,
   likely: u32,
   whole: u32,
-  lengths: bool,
   now: u32,
 ): u32 {
   const jobs = roomForJobs(query);
@@ -123,12 +121,11 @@ export function scanNearest(
   for (let i: u32 = 0; i < likely; i++) {
     const list = rowAt(probes, i);
     const base = squareToCentroid(quantizer, list, scoreAt(probes, i));
-    const length = lengths ? lengthOf(quantizer, list) : 0;
     const end = firstOf(table, list + 1);
     for (let number = firstOf(table, list); number < end; number++) {
       if (!isScanned(table, number, i >= whole)) continue;
       if (count == jobsTogether) return scanned + scanTogether(query, heap, jobs, count, table.waiting);
-      setJob(query, table, job, number, base, length, now);
+      setJob(query, table, job, number, base, now);
       if (count == 0 && !isPruned(query, job)) {
         scanJob(query, heap, job);
         scanned++;
@@ -136,7 +133,7 @@ export function scanNearest(
       }
       const together = jobAt(jobs, count++);
       together.accepted = 0;
-      setJob(query, table, together, number, base, length, now);
+      setJob(query, table, together, number, base, now);
     }
   }
   return scanned + scanTogether(query, heap, jobs, count, table.waiting);
@@ -176,7 +173,6 @@ export function scanList(
   table: ListBlockTable,
   list: u32,
   base: f64,
-  length: f64,
   unspilled: bool,
   now: u32,
   done: u32,
@@ -189,7 +185,7 @@ export function scanList(
       left--;
       continue;
     }
-    setJob(query, table, job, number, base, length, now);
+    setJob(query, table, job, number, base, now);
     if (mayWait(heap) && isPruned(query, job)) scanLater(query, heap, job, table);
     else scanJob(query, heap, job);
   }
@@ -210,7 +206,7 @@ function scanLater(query: Query, heap: Heap, job: Job, table: ListBlockTable): v
   const block = job.block;
   const number = job.number;
   const rows = query.scratch;
-  const within = codesWithin(query, heap, block.n, block.factors, block.codes, job.base, job.length, rows);
+  const within = codesWithin(query, heap, block.n, block.factors, block.codes, job.base, rows);
   for (let i: u32 = 0; i < within; i++) {
     const row = load<u32>(rows + (<usize>i << 2));
     if (isAccepted(job, row)) addRow(query, heap, table, number, row);

@@ -88,8 +88,6 @@ export class Job {
   readAhead: u32;
   /** |q - c|^2 in list space; below 0 if the rows are not grouped by the query's quantizer. */
   base: f64;
-  /** |c|, if rows have length 1 in list space and estimates are to make use of that (see centroid-share.ts); otherwise 0. */
-  length: f64;
 }
 
 /** A sorted id table: `count` entries of five words, of which the first four are the fingerprint. */
