@@ -45,6 +45,7 @@ const lists = {
     types: bench("index types and precisions side by side", "search/index-types.mjs"),
     declared: bench("measured recall beside the declared one", "search/declared.mjs"),
     words: bench("queries by words", "words.mjs"),
+    langgraph: bench("the checkpointer for LangGraph, by the number of threads", "langgraph.mjs"),
     keys: bench("changing the key of an index, and erasing", "keys.mjs"),
     oblivious: bench("what oblivious reads cost", "oblivious.mjs"),
   },
