@@ -36,6 +36,9 @@ const expected = {
 
 /** Packages that readers of a page have already, and a folder of programs that run before it and after each run. */
 const surroundings = {
+  "docs/langchain.md": {
+    has: ["@langchain/classic", "@langchain/textsplitters", "@langchain/langgraph-checkpoint"],
+  },
   "docs/migrating.md": { has: ["@langchain/classic", "cyborgdb", "hnswlib-node"], folder: "old-stores" },
 };
 
