@@ -1,6 +1,12 @@
 import { inspect } from "node:util";
 import { AIMessage, HumanMessage, ToolMessage } from "@langchain/core/messages";
-import { type Checkpoint, emptyCheckpoint, uuid6 } from "@langchain/langgraph-checkpoint";
+import type { RunnableConfig } from "@langchain/core/runnables";
+import {
+  BaseCheckpointSaver,
+  type Checkpoint,
+  emptyCheckpoint,
+  uuid6,
+} from "@langchain/langgraph-checkpoint";
 import { afterAll, describe, expect, test } from "vitest";
 import { type BlobStore, copyIndex, createClient, generateKey } from "../../src/core.js";
 import { EncryptedSaver } from "../../src/langchain/langgraph/encrypted-saver.js";
@@ -299,6 +305,52 @@ test("getTuple reads the newest of 500 steps, not all", async () => {
   // All states have 2.7 MB.
   expect(read).toBeLessThan(100_000);
   await Promise.all([saver.stop(), cold.stop()]);
+});
+
+test("the history of channels is LangGraph's own, of a branch too, and takes few reads", async () => {
+  const store = createMemoryStore();
+  const saver = open(store);
+  const put = async (parent: RunnableConfig, n: number, values: Record<string, unknown> = {}) => {
+    const config = await saver.put(parent, checkpointOf(values), about(n));
+    await saver.putWrites(
+      config,
+      [
+        ["delta", n],
+        ["other", `${n}`],
+      ],
+      "task",
+    );
+    return config;
+  };
+  let main = await put(thread("deep"), 0, { other: "seed" });
+  let branch = main;
+  for (let n = 1; n < 100; n++) {
+    main = await put(main, n);
+    if (n % 3 === 0) branch = await put(branch, 1000 + n);
+  }
+  let looks = 0;
+  const counted: BlobStore = {
+    read: (...call) => {
+      looks += call[0].includes("/manifest/") ? 1 : 0;
+      return store.read(...call);
+    },
+    create: (...call) => store.create(...call),
+    list: (...call) => store.list(...call),
+    delete: (...call) => store.delete(...call),
+    close: () => store.close(),
+  };
+  const another = open(counted);
+  await another.setup();
+  for (const config of [main, branch]) {
+    const options = { config, channels: ["delta", "other", "none"] };
+    looks = 0;
+    const found = await another.getDeltaChannelHistory(options);
+    expect(looks).toBeLessThan(20);
+    expect(found).toEqual(await BaseCheckpointSaver.prototype.getDeltaChannelHistory.call(saver, options));
+    expect(found.other.seed).toBe("seed");
+    expect(found.delta.writes.length).toBe(config === main ? 99 : 33);
+  }
+  await Promise.all([saver.stop(), another.stop()]);
 });
 
 test("refuses ids that are none, and an index over HTTP", async () => {

@@ -49,6 +49,9 @@ type Without<T> = T extends unknown ? Omit<T, (typeof ofVectorStore)[number]> : 
 /** Locations and key of the saver, as for `EncryptedVectorStore`; a service keeps no secrets of threads. */
 export type EncryptedSaverArgs = Without<EncryptedVectorStoreArgs>;
 
+/** Checkpoints that are read at a time on the way to the beginning of a thread. */
+const ancestorsTogether = 32;
+
 interface Address {
   /** A digest. */
   readonly thread: string;
@@ -161,6 +164,35 @@ export class EncryptedSaver extends BaseCheckpointSaver {
     await this.#threads.store(thread, items);
   }
 
+  /** As LangGraph's, which reads one ancestor after another; here many at a time. */
+  override async getDeltaChannelHistory(
+    options: Parameters<BaseCheckpointSaver["getDeltaChannelHistory"]>[0],
+  ): ReturnType<BaseCheckpointSaver["getDeltaChannelHistory"]> {
+    const ahead = new Map<string, CheckpointTuple>();
+    const getTuple = async (config: RunnableConfig) => {
+      const checkpointId = getCheckpointId(config);
+      if (checkpointId === "") return this.getTuple(config);
+      const { thread, namespace } = addressOf(config);
+      if (!ahead.has(checkpointId)) {
+        const groups: CheckpointGroup[] = [];
+        const first = checkpointItemId(thread, namespace, checkpointId);
+        for await (const group of this.#threads.groups(checkpointsPrefix(thread, namespace), first)) {
+          if (groups.push(group) === ancestorsTogether) break;
+        }
+        // Those that were read before are of another branch.
+        ahead.clear();
+        const ids = groups.flatMap((group) => [group.id, ...group.writes]);
+        const contents = await this.#threads.read(ids);
+        for (const group of groups) {
+          const tuple = await this.#toTuple(group, contents.splice(0, 1 + group.writes.length));
+          if (tuple !== undefined) ahead.set(tuple.checkpoint.id, tuple);
+        }
+      }
+      return ahead.get(checkpointId);
+    };
+    return super.getDeltaChannelHistory.call({ getTuple } as BaseCheckpointSaver, options);
+  }
+
   /** Permanent: see the class. After an error, repeat the call. */
   override async deleteThread(threadId: string): Promise<void> {
     await this.#threads.delete(threadDigest(textOf(threadId, "thread_id")));
@@ -179,13 +211,22 @@ export class EncryptedSaver extends BaseCheckpointSaver {
     return `EncryptedSaver(${JSON.stringify(this.#index.indexName)})`;
   }
 
-  /** Undefined if the checkpoint is not stored, though writes of it are, or if it does not match. */
   async #tuple(
     group: CheckpointGroup,
     inNamespace?: string,
+    filter?: Readonly<Record<string, unknown>>,
+  ): Promise<CheckpointTuple | undefined> {
+    const contents = await this.#threads.read([group.id, ...group.writes]);
+    return this.#toTuple(group, contents, inNamespace, filter);
+  }
+
+  /** Undefined if the checkpoint is not stored, though writes of it are, or if it does not match. */
+  async #toTuple(
+    group: CheckpointGroup,
+    [found, ...writes]: readonly (Value | undefined)[],
+    inNamespace?: string,
     filter: Readonly<Record<string, unknown>> = {},
   ): Promise<CheckpointTuple | undefined> {
-    const [found, ...writes] = await this.#threads.read([group.id, ...group.writes]);
     if (found === undefined) return undefined;
     const { threadId, namespace, parent, types } = found as CheckpointFields;
     if (inNamespace !== undefined && inNamespace !== namespace) return undefined;

@@ -43,18 +43,20 @@ export class SaverThreads {
     this.#store = store;
   }
 
-  /** The checkpoints whose ids begin with a prefix, or are the prefix. Their ids are read as far as they are asked for. */
-  async *groups(prefix: string): AsyncGenerator<CheckpointGroup> {
+  /**
+   * The checkpoints whose ids begin with a prefix, or are the prefix; with `first`, that one and those after it. Their ids are read as
+   * far as they are asked for.
+   */
+  async *groups(prefix: string, first = prefix): AsyncGenerator<CheckpointGroup> {
     const { index } = await this.#open();
     let group: { id: string; writes: string[] } | undefined;
-    const isOne = prefix.endsWith("~");
     // The id itself comes first in its range, and a list begins after an id.
-    let after = isOne ? prefix.slice(0, -1) : prefix;
+    let after = first.endsWith("~") ? first.slice(0, -1) : first;
     for (let limit = firstIds; ; limit = idsTogether) {
       const ids = await index.listIds({ after, limit, ...within });
       for (const id of ids) {
         // Of a longer id that begins as this one does.
-        if (id < prefix) continue;
+        if (id < first) continue;
         if (!id.startsWith(prefix)) {
           if (group !== undefined) yield group;
           return;
