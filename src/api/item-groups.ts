@@ -36,6 +36,8 @@ export interface GroupErasure {
 export interface ItemGroups {
   /** How many erasures there have been in the state that is known here. */
   erasures(): Promise<number>;
+  /** Reads the newest state: later reads show every change that was acknowledged before. */
+  refresh(): Promise<void>;
   draw(): GroupSecret;
   /** Undefined if it was destroyed. The state that is known here is then one without its items. */
   read(id: string): Promise<GroupSecret | undefined>;

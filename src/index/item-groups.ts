@@ -33,6 +33,10 @@ export class IndexGroups implements ItemGroups {
     return this.#calls.read(undefined, async () => erasuresOf(await this.#index.log.knownOrNewest()));
   }
 
+  async refresh(): Promise<void> {
+    await this.#calls.read(undefined, () => this.#index.log.newest());
+  }
+
   draw(): GroupSecret {
     this.#index.keys.check("read-write", this.#index.indexName);
     return this.#secrets.draw();

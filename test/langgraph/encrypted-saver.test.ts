@@ -26,6 +26,8 @@ const thread = (id: string, checkpointId?: string) => ({
 });
 const about = (step: number) => ({ source: "loop", step, parents: {} }) as const;
 
+const isSecret = (key: string) => key.includes("/group/");
+
 let step = 0;
 function checkpointOf(values: Record<string, unknown>): Checkpoint {
   return { ...emptyCheckpoint(), id: uuid6(step++ % 16_000), channel_values: values };
@@ -150,6 +152,20 @@ describe("several processes", () => {
     await Promise.all([a.stop(), b.stop()]);
   });
 
+  test("a process whose reads may be stale deletes all the same", async () => {
+    const store = createMemoryStore();
+    const a = open(store);
+    const b = new EncryptedSaver({ indexName, indexKey, indexLocation: store, maxStalenessMs: 3_600_000 });
+    await putState(a, "other", { n: 1 });
+    expect(await valuesOf(b, "one")).toBeUndefined();
+    await putState(a, "one", { n: 1 });
+    expect(await valuesOf(b, "one")).toBeUndefined();
+    await b.deleteThread("one");
+    expect(await valuesOf(a, "one")).toBeUndefined();
+    expect((await store.list("")).filter(isSecret)).toHaveLength(1);
+    await Promise.all([a.stop(), b.stop()]);
+  });
+
   test("puts that race a deletion are deleted or readable for all, never under a secret that is gone", async () => {
     const store = createMemoryStore();
     const [a, b] = [open(store), open(store)];
@@ -183,8 +199,6 @@ async function storeOf(blobs: Iterable<readonly [string, Uint8Array]>): Promise<
   for (const [key, bytes] of blobs) await store.create(key, bytes);
   return store;
 }
-
-const isSecret = (key: string) => key.includes("/group/");
 
 describe("a deleted thread", () => {
   test("is in no copy of everything but its secret, with the index key; a copy with that secret opens it", async () => {

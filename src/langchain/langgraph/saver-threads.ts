@@ -110,6 +110,8 @@ export class SaverThreads {
   async delete(thread: string): Promise<void> {
     const { index, groups } = await this.#open();
     const secrets = new Set<string>();
+    // A secret that another process has drawn since would survive.
+    await groups.refresh();
     const [marker] = await index.get([markerId(thread)], { include: ["metadata"], ...within });
     for (const secret of (marker?.metadata.secrets ?? []) as readonly string[]) secrets.add(secret);
     const items = index.items({ filter: { thread }, include: ["metadata"], ...within });
