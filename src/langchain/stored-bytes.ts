@@ -13,6 +13,8 @@ import { SealdexError } from "../errors.js";
 /** The largest value of a store. */
 const storedBytesMax = 16 * 1024 * 1024;
 
+/** Of a value in chunks, as far as its item says. */
+const readBytesMax = 2 ** 31;
 /** Chunks that are read in one call. */
 const chunksTogether = 16;
 
@@ -84,6 +86,9 @@ export async function readStored<T extends { readonly stored?: StoredBytes | und
   while (item !== undefined) {
     const { stored } = item;
     if (stored === undefined) return { item };
+    if (!(stored.length >= 0 && stored.length <= readBytesMax)) {
+      throw new SealdexError("corrupt", "value: it is not as this library stores one");
+    }
     const bytes = await readChunks(index, id, stored, within);
     if (bytes !== undefined) return { item, bytes };
     if (stored.state === missed) throw new SealdexError("missing_object", "value: a part of it is missing");

@@ -10,6 +10,8 @@ import {
 import { afterAll, describe, expect, test } from "vitest";
 import { type BlobStore, copyIndex, createClient, generateKey } from "../../src/core.js";
 import { EncryptedSaver } from "../../src/langchain/langgraph/encrypted-saver.js";
+import { threadDigest } from "../../src/langchain/langgraph/saver-rows.js";
+import { decodeValue } from "../../src/langchain/langgraph/value-with-bytes.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { startService } from "../http/service.js";
 import { codeOf } from "../outcome.js";
@@ -365,6 +367,41 @@ test("the history of channels is LangGraph's own, of a branch too, and takes few
     expect(found.delta.writes.length).toBe(config === main ? 99 : 33);
   }
   await Promise.all([saver.stop(), another.stop()]);
+});
+
+describe("items that another writer stores in the place of a thread's", () => {
+  const prefix = `t/${threadDigest("one")}`;
+
+  test.each([
+    { secret: "../../../names", contents: "" },
+    { secret: { $ne: "" }, contents: "" },
+    { secret: "0".repeat(32), contents: "", stored: { state: "a", length: 1e15 } },
+    { secret: "0".repeat(32), contents: "", stored: { state: "a", length: -1 } },
+  ])("%j are refused", async ({ contents, ...metadata }) => {
+    const store = createMemoryStore();
+    const saver = open(store);
+    await putState(saver, "one", { n: 1 });
+    const client = createClient({ indexLocation: store });
+    const index = await client.loadIndex({ indexName, indexKey });
+    const [id] = await index.listIds({ after: prefix, limit: 1, namespace: "threads" });
+    const item = { id, vector: [0], contents, metadata: { thread: threadDigest("one"), ...metadata } };
+    await index.upsert([item], { namespace: "threads" });
+    expect(["corrupt", "missing_object"]).toContain(await codeOf(saver.getTuple(thread("one"))));
+    await Promise.all([saver.stop(), client.close()]);
+  });
+
+  test.each([
+    '[{"a":null},[[["__proto__","polluted"],1]]]\nx',
+    '[{"a":{}},[[["a","__proto__"],1]]]\nx',
+    '[{"a":null},[[["a"],2]]]\nx',
+    '[{"a":1},[[["a"],1]]]\nx',
+    "[{}]\n",
+    "{",
+    "",
+  ])("contents %j are corrupt", (text) => {
+    expect(() => decodeValue(Buffer.from(text))).toThrow(/not as this library stores/);
+    expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
+  });
 });
 
 test("refuses ids that are none, and an index over HTTP", async () => {

@@ -18,6 +18,8 @@ import {
   WRITES_IDX_MAP,
 } from "@langchain/langgraph-checkpoint";
 import { checkText, invalid } from "../../checks/input.js";
+import { isBytes } from "../../checks/value-kinds.js";
+import { SealdexError } from "../../errors.js";
 import { type EncryptedVectorStoreArgs, refuseOptions, takeStoreOptions } from "../store-options.js";
 import { StoreIndex } from "../store-index.js";
 import { type CheckpointGroup, SaverThreads } from "./saver-threads.js";
@@ -228,7 +230,7 @@ export class EncryptedSaver extends BaseCheckpointSaver {
     filter: Readonly<Record<string, unknown>> = {},
   ): Promise<CheckpointTuple | undefined> {
     if (found === undefined) return undefined;
-    const { threadId, namespace, parent, types } = found as CheckpointFields;
+    const { threadId, namespace, parent, types } = checkFields(found);
     if (inNamespace !== undefined && inNamespace !== namespace) return undefined;
     const metadata = (await this.serde.loadsTyped(
       types[1],
@@ -249,7 +251,7 @@ export class EncryptedSaver extends BaseCheckpointSaver {
   }
 
   async #pending(writes: readonly (Value | undefined)[]): Promise<CheckpointPendingWrite[]> {
-    const present = writes.flatMap((write) => (write === undefined ? [] : [write as WriteFields]));
+    const present = writes.flatMap((write) => (write === undefined ? [] : [checkWrite(write)]));
     return Promise.all(
       present
         .sort(inOrder)
@@ -298,6 +300,22 @@ interface WriteFields extends Value {
   readonly channel: string;
   readonly type: string;
   readonly value: Uint8Array;
+}
+
+/** Throws `corrupt` for the contents of another item. */
+function checkFields(found: Value): CheckpointFields {
+  const { threadId, namespace, parent, types, checkpoint, metadata } = found;
+  const texts = [threadId, namespace, parent ?? "", ...(Array.isArray(types) ? (types as unknown[]) : [])];
+  const isOne = texts.length === 5 && texts.every((text) => typeof text === "string");
+  if (isOne && isBytes(checkpoint) && isBytes(metadata)) return found as CheckpointFields;
+  throw new SealdexError("corrupt", "EncryptedSaver: an item is no checkpoint");
+}
+
+function checkWrite(found: Value): WriteFields {
+  const { taskId, taskPath, channel, type, position, value } = found;
+  const hasTexts = [taskId, taskPath, channel, type].every((text) => typeof text === "string");
+  if (hasTexts && Number.isInteger(position) && isBytes(value)) return found as WriteFields;
+  throw new SealdexError("corrupt", "EncryptedSaver: an item is no write");
 }
 
 /** The order in which LangGraph applies the writes of a step: by path, by task, by position. */

@@ -72,7 +72,9 @@ export interface Contents {
 /** The items of a checkpoint or a write: one, unless its contents are long. */
 export function sealedItems(id: string, thread: string, secret: GroupSecret, contents: Contents): Item[] {
   const blobs = Object.entries(contents.bytes).map(([name, bytes]) => ({ path: [name], bytes }));
-  const sealed = secret.seal(id, encodeValue({ json: JSON.stringify(contents.fields), blobs }));
+  const places = Object.fromEntries(blobs.map(({ path: [name] }) => [name, null]));
+  const json = JSON.stringify({ ...contents.fields, ...places });
+  const sealed = secret.seal(id, encodeValue({ json, blobs }));
   const metadata: SaverRow = { thread, secret: secret.id };
   if (sealed.length <= urlBytesMax) return [{ id, vector, contents: bytesUrl(sealed), metadata }];
   const { stored, chunks } = toChunks(chunkedId(id), sealed, vector);

@@ -45,16 +45,30 @@ export function encodeValue({ json, blobs }: ValueWithBytes): Uint8Array {
   return Buffer.concat([head, ...blobs.map(({ bytes }) => bytes)]);
 }
 
+/** Throws `corrupt` for anything that `encodeValue` does not write: other writers of the index can store it. */
 export function decodeValue(encoded: Uint8Array): Value {
   const end = encoded.indexOf(10);
-  const head = Buffer.from(encoded.buffer, encoded.byteOffset, end).toString("utf8");
-  const [value, places] = JSON.parse(head) as [Value, [Path, number][]];
-  let start = end + 1;
-  for (const [path, length] of places) {
-    let parent: unknown = value;
-    for (const key of path.slice(0, -1)) parent = (parent as Value)[key];
-    (parent as Value)[path[path.length - 1]] = Uint8Array.from(encoded.subarray(start, start + length));
-    start += length;
+  const head = Buffer.from(encoded.buffer, encoded.byteOffset, Math.max(end, 0)).toString("utf8");
+  try {
+    const [value, places] = JSON.parse(head) as [Value, [Path, number][]];
+    let start = end + 1;
+    for (const [path, length] of places) {
+      let parent: unknown = value;
+      for (const key of path.slice(0, -1)) parent = ownMember(parent, key);
+      const last = path[path.length - 1];
+      if (ownMember(parent, last) !== null) throw invalid("bytes: expected null in their place");
+      (parent as Value)[last] = Uint8Array.from(encoded.subarray(start, start + length));
+      start += length;
+    }
+    if (start !== encoded.length) throw invalid("bytes: expected as many as there are");
+    return value;
+  } catch (cause) {
+    throw new SealdexError("corrupt", "value: it is not as this library stores one", { cause });
   }
-  return value;
+}
+
+/** Paths are stored, so they could lead to a prototype. */
+function ownMember(value: unknown, key: string | number): unknown {
+  if (typeof value === "object" && value !== null && Object.hasOwn(value, key)) return (value as Value)[key];
+  throw invalid("bytes: expected a place in the value");
 }

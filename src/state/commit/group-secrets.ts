@@ -71,7 +71,7 @@ export class GroupSecrets {
   /** Undefined if it was destroyed. */
   async read(id: string): Promise<SealingSecret | undefined> {
     const { indexId, keys } = this.#index;
-    const name = groupName(indexId, id);
+    const name = this.#nameOf(id);
     const bytes = await readObject(this.#store, "group", name);
     if (bytes === null) return undefined;
     const secret = openObject(keys.namespace, { kind: "group", indexId, name }, bytes);
@@ -82,14 +82,27 @@ export class GroupSecrets {
   }
 
   /** Throws `storage_unavailable` if one is still there afterwards. */
-  destroy(ids: readonly string[]): Promise<void> {
-    const names = ids.map((id) => groupName(this.#index.indexId, id));
-    return destroySecrets(this.#store, "group", names);
+  async destroy(ids: readonly string[]): Promise<void> {
+    await destroySecrets(
+      this.#store,
+      "group",
+      ids.map((id) => this.#nameOf(id)),
+    );
+  }
+
+  /** Ids come from items, in which a writer can store anything. */
+  #nameOf(id: string): string {
+    if (typeof id === "string" && isGroupId(id)) return groupName(this.#index.indexId, id);
+    throw new SealdexError("corrupt", "item: it does not name a secret");
   }
 }
 
 /** Names of all secrets of groups that the storage lists. `store`: where the manifests are. */
 export async function groupSecretNames(store: BlobStore, indexId: Uint8Array): Promise<string[]> {
   const prefix = groupsPrefix(indexId);
-  return (await store.list(prefix)).filter((name) => /^[0-9a-f]{32}$/.test(name.slice(prefix.length)));
+  return (await store.list(prefix)).filter((name) => isGroupId(name.slice(prefix.length)));
+}
+
+function isGroupId(text: string): boolean {
+  return /^[0-9a-f]{32}$/.test(text);
 }
