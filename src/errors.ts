@@ -54,7 +54,16 @@ export class SealdexError extends Error {
 
 /** Renames the place `items[i]` in an error about one batch. */
 export function shiftPosition(error: unknown, placeOf: (i: number) => string): unknown {
+  return renamePlace(error, /^items\[(\d+)\]/, (_, i) => placeOf(Number(i)));
+}
+
+/** Replaces the beginning of an error's message, which says where the error is, by the caller's name for it. */
+export function renamePlace(
+  error: unknown,
+  place: RegExp,
+  name: string | ((...matched: string[]) => string),
+): unknown {
   if (!(error instanceof SealdexError)) return error;
-  const message = error.message.replace(/^items\[(\d+)\]/, (_, i) => placeOf(Number(i)));
-  return new SealdexError(error.code, message, { cause: error });
+  const message = error.message.replace(place, name as string);
+  return message === error.message ? error : new SealdexError(error.code, message, { cause: error });
 }

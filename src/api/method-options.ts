@@ -38,7 +38,7 @@ import type {
 
 /** Fields of items that calls may return. */
 export const itemFieldNames: readonly ItemField[] = ["vector", "contents", "metadata", "decoded"];
-/** The most results of one query. */
+/** Queries for more results take memory for each. */
 export const topKMax = 10_000;
 const pageItemsMax = 10_000;
 

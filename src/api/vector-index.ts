@@ -56,7 +56,7 @@ export type * from "./call-options.js";
 /** `I`: the fields of a match, inferred from `include`. */
 export interface QueryOptions<I extends readonly MatchField[] = readonly MatchField[]>
   extends CallOptions, ProbingOptions, NamespaceOption {
-  /** Matches to return, 0 to 10,000. Default 100. */
+  /** Matches to return; all items if there are fewer. Default 100. */
   readonly topK?: number;
   /** Searches only items whose metadata match. */
   readonly filter?: Filter | undefined;

@@ -13,7 +13,7 @@ import { type Image, isImage, takeImage } from "../embedding/image.js";
 import { type CompiledFilter, compileFilter, type Filter, splitPath } from "../api/filter/compile.js";
 import type { CheckedQuery } from "../query/query.js";
 import type { Effort } from "../query/list-limits.js";
-import { checkInclude, itemFieldNames, topKMax } from "../api/method-options.js";
+import { checkInclude, itemFieldNames } from "../api/method-options.js";
 import { checkRecall, type ProbingOptions } from "../api/effort.js";
 import type { ResultSettings } from "../api/served-index.js";
 import { checkDeleteFilter, checkUpdateSelection, filterOf } from "../api/check-selection.js";
@@ -63,7 +63,7 @@ export function checkQuery(
 /** The options that queries of all kinds share. */
 export function checkQueryOptions(request: QueryOptions, results: ResultSettings): CheckedQuery {
   const { topK = 100, include, signal } = request;
-  checkInteger(topK, 0, topKMax, "topK");
+  checkInteger(topK, 0, Number.MAX_SAFE_INTEGER, "topK");
   const effort = checkEffort(request);
   // Field by field: spreading takes as long as all of these checks.
   return {

@@ -58,7 +58,7 @@ export async function answerRanked(
   options: CheckedQuery,
 ): Promise<RankedMatch[]> {
   const reranker = texts.models.reranker(rerank);
-  const topK = Math.min(candidatesPerMatch * options.topK, topKMax);
+  const topK = Math.max(options.topK, Math.min(candidatesPerMatch * options.topK, topKMax));
   const include = new Set([...options.include, "contents" as const]);
   const nearest = await run(searchContents(index, texts, contents, { ...options, topK, include }));
   const candidates = nearest.filter(({ contents: text }) => text !== undefined && !isImageUrl(text));
@@ -106,7 +106,7 @@ function* searchContents(
 function searchOne(index: OpenIndex, vector: Float32Array, options: CheckedQuery): Task<Match[]> {
   return index.snapshots.readAhead((snapshot, confirm) => {
     const known = hasDimension(index, snapshot, vector, "queryVector");
-    const own = withLearned(index, snapshot, [vector], options);
+    const own = withLearned(index, snapshot, [vector], withinRows(snapshot, options));
     return query(index.searcher, snapshot, vector, checkedFor(index, snapshot, known, confirm, own));
   });
 }
@@ -126,9 +126,16 @@ function searchEach(
 ): Task<Match[][]> {
   return index.snapshots.readAhead((snapshot, confirm) => {
     const known = vectors.every((vector, i) => hasDimension(index, snapshot, vector, `queryVectors[${i}]`));
-    const own = withLearned(index, snapshot, vectors, options);
+    const own = withLearned(index, snapshot, vectors, withinRows(snapshot, options));
     return queryEach(index.searcher, snapshot, vectors, checkedFor(index, snapshot, known, confirm, own));
   });
+}
+
+/** The same options, for at most as many matches as there are rows: a search has room for all that it is asked for. */
+export function withinRows({ segments }: Snapshot, options: CheckedQuery): CheckedQuery {
+  if (options.topK <= topKMax) return options;
+  const rows = segments.reduce((sum, { reader }) => sum + reader.footer.rows, 0);
+  return { ...options, topK: Math.min(options.topK, rows) };
 }
 
 /** The same options with the limits that earlier queries needed for their recall. Later ones may learn from these vectors. */

@@ -13,7 +13,7 @@ import { parseTextQuery, type ParsedText } from "../text/text-query.js";
 import { run, type Task, waitFor } from "../engine/threads/run.js";
 import { isPauseDue } from "../async/event-loop.js";
 import type { ItemField, ScoredMatch, SideScores, Vector } from "../api/vector-index.js";
-import { embedQuery, type IndexModels, withLearned } from "./query-vectors.js";
+import { embedQuery, type IndexModels, withinRows, withLearned } from "./query-vectors.js";
 import type { CheckedWordQuery } from "./check-word-query.js";
 import { checkWithoutVectors, keepsVectors } from "./open/available-fields.js";
 import { dimensionOf } from "./open/dimension.js";
@@ -38,22 +38,23 @@ export async function answerWords(
 ): Promise<ScoredMatch[]> {
   const { words } = index;
   if (words === undefined)
-    throw invalid("queryText: this index has no textIndex; create it with textIndex: true");
-  const { text, meaning, options } = checked;
+    throw invalid("textIndex: this index has none to find words with; create it with textIndex: true");
+  const { text, meaning } = checked;
   const query = parseTextQuery(text, words.analyzer);
   const vector =
     meaning && ("vector" in meaning ? meaning.vector : await embedQuery(index, texts, meaning.contents));
   const read = index.snapshots.readAhead(function* (snapshot, confirm) {
+    const options = withinRows(snapshot, checked.options);
     if (!keepsVectors(snapshot)) checkWithoutVectors(index, options.include);
     const byWords = (topK: number) =>
       searchText(snapshot, { ...options, query, parameters: words.definition, topK });
     const ranked =
       vector === undefined
         ? onlyWords(yield* waitFor(byWords(options.topK)))
-        : yield* waitFor(byBoth(index, snapshot, { vector, byWords, checked }));
+        : yield* waitFor(byBoth(index, snapshot, { vector, byWords, checked: { ...checked, options } }));
     return yield* toMatches(words, query, ranked, { ...checked, options: reservedAfter(confirm, options) });
   });
-  return run(read, options.signal);
+  return run(read, checked.options.signal);
 }
 
 function onlyWords({ rows, scores }: RankedRows): Ranked[] {

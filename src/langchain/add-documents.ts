@@ -6,7 +6,7 @@ import type { DocumentInterface } from "@langchain/core/documents";
 import type { EmbeddingsInterface } from "@langchain/core/embeddings";
 import { optionNames, takeOptions } from "../checks/option-names.js";
 import type { Filter } from "../api/filter/compile.js";
-import { shiftPosition } from "../errors.js";
+import { renamePlace, shiftPosition } from "../errors.js";
 import type { Item, NamespaceOption, Vector, VectorIndex } from "../api/vector-index.js";
 import type { StoreLimits } from "./store-limits.js";
 import { takeDocuments, type TakenDocument, toItems } from "./documents.js";
@@ -81,11 +81,26 @@ export function takeAddition(
   return {
     ...options,
     namespace: limits.namespaceOf(options),
-    deleteFilter: (deleteFilter ?? undefined) && limits.of({ filter: deleteFilter }).filter,
+    deleteFilter: deleteFilter && takeDeleteFilter(deleteFilter, limits),
     expiresAt: isDate(expiresAt) ? new Date(expiresAt) : expiresAt,
     documents: taken,
     limits,
   };
+}
+
+function takeDeleteFilter(filter: Filter, limits: StoreLimits): Filter | undefined {
+  try {
+    return limits.of({ filter }).filter;
+  } catch (error) {
+    throw renamePlace(error, /^filter/, "deleteFilter");
+  }
+}
+
+/** The names of items in errors as those of documents. */
+function namedAsPassed(error: unknown, start: number): unknown {
+  const placed = shiftPosition(error, (i) => `documents[${start + i}]`);
+  const ofText = renamePlace(placed, /^(documents\[\d+\])\.contents/, "$1.pageContent");
+  return renamePlace(ofText, /^documents\[\d+\]\.expiresAt/, "expiresAt");
 }
 
 /**
@@ -103,7 +118,7 @@ export async function addInBatches(
   const store = async (items: readonly Item[], end: number) => {
     const conditions = { deleteFilter, within, skipUnchanged, namespace, signal };
     await index.upsert(items, conditions).catch((error: unknown) => {
-      throw shiftPosition(error, (i) => `documents[${end - items.length + i}]`);
+      throw namedAsPassed(error, end - items.length);
     });
     onProgress?.({ stored: end, total: documents.length });
   };

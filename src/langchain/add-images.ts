@@ -3,7 +3,7 @@
 import { isDate } from "../checks/value-kinds.js";
 import { randomUUID } from "node:crypto";
 import type { EmbeddingsInterface } from "@langchain/core/embeddings";
-import { invalid } from "../checks/input.js";
+import { invalid, typeName } from "../checks/input.js";
 import { type Embedder, embedImages } from "../embedding/embedder.js";
 import { type Image, isImage, type Keep, takeImage } from "../embedding/image.js";
 import { keptText, readImage } from "../embedding/read-image.js";
@@ -73,7 +73,10 @@ export function takeImages(
     return taken;
   });
   return {
-    images: images.map((image) => (isImage(image) ? takeImage(image) : image)),
+    images: images.map((image, i) => {
+      if (isImage(image)) return takeImage(image);
+      throw invalid(`images[${i}]: expected an image, got ${typeName(image)}`);
+    }),
     ids: [...ids],
     metadatas: all,
     keep: typeof keep === "boolean" ? keep : [...keep],

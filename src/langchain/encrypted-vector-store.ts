@@ -5,7 +5,6 @@
  * call that needs the index opens it, and creates it if there is none.
  */
 
-import { topKMax } from "../api/method-options.js";
 import { inspect } from "node:util";
 import type { Document, DocumentInterface } from "@langchain/core/documents";
 import type { VectorStoreRetriever } from "@langchain/core/vectorstores";
@@ -23,6 +22,7 @@ import type {
 import { invalid, isVector } from "../checks/input.js";
 import { optionNames, takeOptions } from "../checks/option-names.js";
 import { own as ownMembers } from "../checks/value-kinds.js";
+import { renamePlace } from "../errors.js";
 import type { Image } from "../embedding/image.js";
 import { Models } from "../embedding/models.js";
 import { addInBatches, type AddOptions, embedWith, takeAddition } from "./add-documents.js";
@@ -55,8 +55,10 @@ import {
   checkK,
   type NearestMatches,
   type NearestSearch,
+  searchFailed,
   type SearchOptions,
   SimilaritySearches,
+  topKOf,
 } from "./similarity-searches.js";
 import { StoreIndex } from "./store-index.js";
 import { StoreLimits } from "./store-limits.js";
@@ -137,7 +139,11 @@ export class EncryptedVectorStore extends SimilaritySearches {
     const addition = takeAddition(documents, options, this.#limits);
     const own = vectors.map((vector) => (isVector(vector) ? vector.slice() : vector));
     const { index } = await this.#index.openForVectors();
-    return addInBatches(index, addition, async (batch, start) => own.slice(start, start + batch.length));
+    const vectorsOf = async (batch: readonly unknown[], start: number) =>
+      own.slice(start, start + batch.length);
+    return addInBatches(index, addition, vectorsOf).catch((error: unknown) => {
+      throw renamePlace(error, /^documents(\[\d+\])\.vector/, "vectors$1");
+    });
   }
 
   /**
@@ -364,8 +370,8 @@ export class EncryptedVectorStore extends SimilaritySearches {
       include,
     };
     const { index, metric } = await this.#index.openForVectors();
-    const topK = k > topKMax ? Math.min(k, await index.count({ namespace })) : k;
-    return { matches: await index.query({ ...search, topK }), metric };
+    const matches = await index.query({ ...search, topK: topKOf(k) }).catch(searchFailed);
+    return { matches, metric };
   }
 
   /** The recall of a search overrides the store's options. */

@@ -14,7 +14,7 @@ import { checkRecall, type ProbingOptions } from "../api/effort.js";
 import type { Fusion, NamespaceOption, VectorIndex } from "../api/vector-index.js";
 import { toDocument } from "./documents.js";
 import { fieldNames } from "./retriever-options.js";
-import { checkK, type SearchOptions } from "./similarity-searches.js";
+import { checkK, searchFailed, type SearchOptions, topKOf } from "./similarity-searches.js";
 
 const kDefault = 4;
 
@@ -72,12 +72,8 @@ export async function searchByWords(
   { vector, k = kDefault, ...options }: WordSearch,
 ): Promise<[Document, number][]> {
   checkK(k);
-  const matches = await index.query({
-    ...options,
-    queryVector: vector,
-    topK: k,
-    include: ["metadata", "contents"],
-  });
+  const query = { ...options, queryVector: vector, topK: topKOf(k) };
+  const matches = await index.query({ ...query, include: ["metadata", "contents"] }).catch(searchFailed);
   return matches.map((match) => [toDocument(match), match.score]);
 }
 

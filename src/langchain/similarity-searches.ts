@@ -9,6 +9,7 @@ import { type Filter, takeFilter } from "../api/filter/compile.js";
 import type { Match, MatchField, NamespaceOption } from "../api/vector-index.js";
 import { invalid, typeName } from "../checks/input.js";
 import { optionNames, takeOptions } from "../checks/option-names.js";
+import { renamePlace } from "../errors.js";
 import { type Image, isImage, takeImage } from "../embedding/image.js";
 import type { Metric } from "../engine/config.js";
 import { embedImage } from "./add-images.js";
@@ -36,6 +37,16 @@ const searchOptions = optionNames<SearchOptions>("search", { recall: true, names
 export function checkK(k: unknown): asserts k is number {
   if (typeof k === "number" && (Number.isInteger(k) || k === Infinity) && k >= 0) return;
   throw invalid(`k: expected a number of documents, got ${typeof k === "number" ? k : typeName(k)}`);
+}
+
+/** As the `topK` of a query. All documents are at most as many as are safe to count. */
+export function topKOf(k: number): number {
+  return Math.min(k, Number.MAX_SAFE_INTEGER);
+}
+
+/** A failed query, in the names of a search's arguments. */
+export function searchFailed(error: unknown): never {
+  throw renamePlace(renamePlace(error, /^(?:queryVector|queryText)/, "query"), /^topK/, "k");
 }
 
 /** Copies the filter and the options of a search. */

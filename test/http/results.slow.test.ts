@@ -27,7 +27,9 @@ const tooLarge = {
   status: 413,
   body: {
     code: "too_large",
-    detail: expect.stringMatching(/^results: expected at most 300000 bytes; ask for fewer/),
+    detail: expect.stringMatching(
+      /^results: expected at most 300000 bytes \(SEALDEX_RESULT_BYTES_MAX\); ask for fewer/,
+    ),
   },
 };
 
@@ -53,6 +55,12 @@ test.each<[string, readonly Item[], string, object]>([
   ],
   ["many small matches", small, "query", { query_vectors: [[1, 1]], top_k: 5000, include: [] }],
   ["ids", small, "list_ids", {}],
+  [
+    "room for all items in many queries",
+    small,
+    "query",
+    { query_vectors: Array.from({ length: 5 }, () => [1, 1]), top_k: 10_001, include: [] },
+  ],
 ])("more %s than a request may have is refused, saying how to ask for less", async (_, items, verb, body) => {
   const index = await start(items);
   expect(await service.post(`/v1/vectors/${verb}`, { ...index, ...body })).toMatchObject(tooLarge);

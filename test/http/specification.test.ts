@@ -338,7 +338,7 @@ describe("POST /v1/vectors/query", () => {
     ["a number beyond float32", { query_vectors: [1, 1e39] }, /^query_vectors\[1\]: .*finite as float32/],
     ["a text without a model", { query_contents: "hello" }, /^query_contents: .*embedding model/],
     ["a text that is a number", { query_contents: 5 }, /^query_contents: expected string, got number/],
-    ["a negative top_k", { query_vectors: [1, 2], top_k: -1 }, /^top_k: .*0 to 10000.*-1/],
+    ["a negative top_k", { query_vectors: [1, 2], top_k: -1 }, /^top_k: .*from 0.*-1/],
     ["a fractional top_k", { query_vectors: [1, 2], top_k: 2.5 }, /^top_k: expected integer, got a fraction/],
     ["a top_k that is a string", { query_vectors: [1, 2], top_k: "5" }, /^top_k: expected integer, got str/],
     ["a negative n_probes", { query_vectors: [1, 2], n_probes: -1 }, /^n_probes: /],

@@ -41,7 +41,7 @@ export function invalidCall(
     (index) => index.upsert([{ ...item, odd: 1 } as never]),
     (index) => index.upsert([item, odd, item]),
     (index) => index.upsert(choice.of<never>([null as never, {} as never, "x" as never])),
-    (index) => index.query({ queryVector: vector, topK: choice.of([-1, 10_001, 1.5, NaN, "1" as never]) }),
+    (index) => index.query({ queryVector: vector, topK: choice.of([-1, 2 ** 53, 1.5, NaN, "1" as never]) }),
     (index) => index.query({ queryVector: vector, nProbes: choice.of([-1, 0.1, Infinity]) }),
     (index) => index.query({ queryVector: vector, k: 1 } as never),
     (index) => index.query({ queryVector: vector, include: ["text"] as never }),

@@ -1,6 +1,5 @@
 /** The JSON of queries. */
 
-import { topKMax } from "../../api/method-options.js";
 import { invalid, isVector, onlySubjectOf } from "../../checks/input.js";
 import { SealdexError } from "../../errors.js";
 import { checkRecall, type DeclaredRecall, type ProbingOptions, storeProbing } from "../../api/effort.js";
@@ -74,7 +73,7 @@ export function encodeQuery(address: OpenIndexOptions, query: Query): QueryBody 
       ? encodeVectors(queryVectors, "queryVectors")
       : queryVector && encodeVector(queryVector, subject),
     query_contents: encodeContents(queryContents, "queryContents"),
-    top_k: checkRange(topK, [0, topKMax], "topK"),
+    top_k: checkRange(topK, [0, Number.MAX_SAFE_INTEGER], "topK"),
     ...encodeProbing(query),
     filters: encodeFilter(filterOf(query, "query")),
     include: texts(include, "include"),

@@ -44,7 +44,7 @@ function resultBudget(reply: FastifyReply, semaphore: Semaphore, bytesMax: numbe
     if (total > bytesMax) {
       throw new SealdexError(
         "too_large",
-        `results: expected at most ${bytesMax} bytes; ask for fewer queries, ids or neighbors at a time, or for fewer ` +
+        `results: expected at most ${bytesMax} bytes (SEALDEX_RESULT_BYTES_MAX); ask for fewer queries, ids or neighbors at a time, or for fewer ` +
           "fields; list in pages, with limit and after",
       );
     }

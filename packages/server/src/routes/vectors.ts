@@ -1,7 +1,7 @@
 /** `/v1/vectors/*`: items of an index. */
 
 import type { FastifyReply } from "fastify";
-import { type Item, type ListItemsOptions, SealdexError } from "sealdex/core";
+import { type BatchQuery, type Item, type ListItemsOptions, SealdexError } from "sealdex/core";
 import {
   type AddressBody,
   decodeAddress,
@@ -31,6 +31,7 @@ import {
 import type { Server } from "../http/http-server.js";
 import { checkMayRead } from "../access/caller.js";
 import { untilDisconnected, untilTooLong } from "../http/request-end.js";
+import type { ReadLimits } from "../http/results.js";
 import * as schemas from "../schemas/schemas.js";
 import { queryBinary, upsertBinary } from "../schemas/binary.js";
 import * as listing from "../schemas/listing.js";
@@ -57,7 +58,7 @@ export function addVectorRoutes(app: Server, services: Services): void {
   function find(query: Query, body: AddressBody, reply: FastifyReply) {
     return read(body, reply, async (index, results) => {
       await checkKeepsVectors(query.include, index);
-      const topK = await achievable(query.topK, index);
+      const topK = await achievable(query, index, results);
       return matchTexts(await index.query({ ...query, topK, signal: results.signal }, results));
     });
   }
@@ -152,13 +153,19 @@ export function addVectorRoutes(app: Server, services: Services): void {
   });
 }
 
-/**
- * If the request asks for more neighbors than a query may return, returns the number of items if
- * that is less.
- */
-async function achievable(topK: number | undefined, index: ServedIndex): Promise<number | undefined> {
+/** Memory of a query for each neighbor. */
+const neighborBytes = 16;
+
+/** Not more neighbors than there are items. Many count as results before there is room for them. */
+async function achievable(
+  { topK, queryVectors }: Pick<Partial<BatchQuery>, "topK" | "queryVectors">,
+  index: ServedIndex,
+  { reserveBytes }: ReadLimits,
+): Promise<number | undefined> {
   if (topK === undefined || topK <= topKMax) return topK;
-  return Math.min(topK, Math.max(topKMax, await index.count()));
+  const most = Math.min(topK, Math.max(topKMax, await index.count()));
+  await reserveBytes(neighborBytes * most * (queryVectors?.length ?? 1));
+  return most;
 }
 
 /** The other types keep vectors until they are trained; whether a request is valid must not depend on that. */

@@ -173,7 +173,10 @@ export const listIndexes = {
 
 /** Options of a query besides its vectors or contents. */
 export const queryOptions = {
-  top_k: optional(Type.Integer(), "Default 100. 0 to 10,000, or more if the index has no more items."),
+  top_k: optional(
+    Type.Integer(),
+    "Default 100. More than there are items gives all of them, as far as results may be so large.",
+  ),
   recall: optional(
     Type.Union([Type.Number(), oneOf("exact")]),
     "Recall, 0.8 to 0.999 or `exact`; excludes n_probes and greedy.",
