@@ -330,14 +330,15 @@ test("a page of a table is sorted and searched", async () => {
     ["descending", [...ascending].reverse()],
   ] as const) {
     await header.getByRole("button").click();
-    expect(await header.getAttribute("aria-sort")).toBe(direction);
+    await expect.poll(() => header.getAttribute("aria-sort")).toBe(direction);
     expect(await column(page, "API keys", 1)).toEqual(expected);
   }
   const search = page.getByLabel("Search API keys");
   await search.fill(" KEY 4");
-  const found = await column(page, "API keys", 1);
-  expect(found).toEqual([...ascending].reverse().filter((name) => name.includes("key 4")));
-  expect(found).toContain("key 4");
+  const found = [...ascending].reverse().filter((name) => name.includes("key 4"));
+  // The other page has fewer than eight of the eleven.
+  expect(found.length).toBeGreaterThan(3);
+  await expect.poll(() => column(page, "API keys", 1)).toEqual(found);
   await search.fill("nobody");
   await page.getByText("No row matches.").waitFor();
   // Fewer rows than have a search box of their own.
