@@ -79,7 +79,7 @@ const all: Test = {
 const unitSuites = {
   crypto: ["test/security/{padding,sealed-object,vectors,wycheproof.slow}.test.ts"],
   commit: [
-    "test/protocol/{anchor-store,anchored-commits,anchored-history,index-folder,late-commits,namespace-secrets,reservations}.test.ts",
+    "test/protocol/{anchor-store,anchored-commits,anchored-history,group-secrets,index-folder,late-commits,namespace-secrets,reservations}.test.ts",
     "test/protocol/manifest{,-borders,-log,-reader}.test.ts",
   ],
 };
