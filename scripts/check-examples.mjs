@@ -59,10 +59,13 @@ function programsOf(text) {
   return programs;
 }
 
+/** As the reader of a page that is one program, from its first block to its last. */
+const wholeOf = (text) => [programsOf(text).join("\n")];
+
 const pages = [
   "README.md",
   ...["langchain", "library", "migrating", "tutorial"].map((page) => `docs/${page}.md`),
-].map((name) => ({ name, read: programsOf, path: name }));
+].map((name) => ({ name, read: name === "docs/langchain.md" ? wholeOf : programsOf, path: name }));
 const examples = readdirSync(join(root, "examples", "langchain"))
   .filter((name) => name.endsWith(".mjs"))
   .map((name) => ({ name, read: (text) => [text], path: join("examples", "langchain", name) }));
