@@ -66,8 +66,8 @@ export const stepLength = width * losses.length;
  */
 const lostByProbes = 0.1;
 const lostByRatio = 0.9;
-/** Of the neighbors that queries far from all rows lose: few of those are observed, and none of them is like another data set's. */
-const lostFar = 0.25;
+/** Of the neighbors that queries outside of their rows lose: few of those are observed, and none of them is like another data set's. */
+const lostOutside = 0.25;
 
 /**
  * Limits leap between two depths if, at a loss of `loss` or more, the deeper one needs more than `times`
@@ -131,7 +131,7 @@ function limitsBy({ ranks, ratios, outside, far }: ObservedNeighbors, depth: num
     const widest =
       outside.length === 0
         ? Infinity
-        : Math.max(keeping(sortedOutside, 1 - lostFar * loss), keeping(sortedFar, 1 - lostFar * loss));
+        : Math.max(...[sortedOutside, sortedFar].map((sorted) => keeping(sorted, 1 - lostOutside * loss)));
     return [1 - lost, probes, ratio, widest, epsilon];
   });
 }

@@ -7,24 +7,17 @@ import type { Item, ItemField, VectorIndex } from "../api/vector-index.js";
 import { checkText, invalid, typeName } from "../checks/input.js";
 import { isBytes } from "../checks/value-kinds.js";
 import { StoreIndex } from "./store-index.js";
-import { type EncryptedVectorStoreArgs, refuseOptions, takeStoreOptions } from "./store-options.js";
+import {
+  type EncryptedVectorStoreArgs,
+  refuseOptions,
+  searchOptionNames,
+  takeStoreOptions,
+  type VectorStoreArgsWithout,
+} from "./store-options.js";
 import { checkStoredLength, chunkIds, readStored, type StoredBytes, toChunks } from "./stored-bytes.js";
 
-const ofVectorStore = [
-  "filter",
-  "greedy",
-  "indexConfigParams",
-  "indexType",
-  "metric",
-  "models",
-  "nProbes",
-  "recall",
-  "textIndex",
-] as const;
-type Without<T> = T extends unknown ? Omit<T, (typeof ofVectorStore)[number]> : never;
-
 /** Location and key of the store, as for `EncryptedVectorStore`. `namespace`: of all values, default `values`. */
-export type EncryptedByteStoreArgs = Without<EncryptedVectorStoreArgs>;
+export type EncryptedByteStoreArgs = VectorStoreArgsWithout<(typeof searchOptionNames)[number]>;
 
 /** An id may have 512 bytes, and that of a chunk is longer than the key. */
 const keyBytesMax = 480;
@@ -52,7 +45,7 @@ export class EncryptedByteStore extends BaseStore<string, Uint8Array> {
 
   constructor(args: EncryptedByteStoreArgs) {
     super();
-    refuseOptions(args, ofVectorStore, "EncryptedByteStore");
+    refuseOptions(args, searchOptionNames, "EncryptedByteStore");
     const own = takeStoreOptions(args as EncryptedVectorStoreArgs);
     this.#index = new StoreIndex(own);
     // An index trains itself by the items outside namespaces: here it has nothing to learn.

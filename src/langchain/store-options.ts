@@ -175,6 +175,32 @@ export function takeStoreOptions(options: EncryptedVectorStoreArgs): EncryptedVe
   } as EncryptedVectorStoreArgs;
 }
 
+/** Options of searches, and of an index that is searched. A store that only keeps values refuses them. */
+export const searchOptionNames = [
+  "filter",
+  "greedy",
+  "indexConfigParams",
+  "indexType",
+  "metric",
+  "models",
+  "nProbes",
+  "recall",
+  "textIndex",
+] as const satisfies readonly OptionOfVectorStore[];
+
+type OptionOfVectorStore = EncryptedVectorStoreArgs extends infer T
+  ? T extends unknown
+    ? keyof T
+    : never
+  : never;
+
+/** The options of a vector store without some, for each kind of location. */
+export type VectorStoreArgsWithout<N extends OptionOfVectorStore> = EncryptedVectorStoreArgs extends infer T
+  ? T extends unknown
+    ? Omit<T, N>
+    : never
+  : never;
+
 /** Throws `invalid_request` for an option that is only for vector stores. `where`: the class. */
 export function refuseOptions(args: object, names: readonly string[], where: string): void {
   for (const name of names) {

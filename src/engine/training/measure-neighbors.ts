@@ -31,8 +31,6 @@ interface ClusteredSample {
   readonly rows: KmeansRows;
   /** Of the rows that k-means saw. Those after them are held out first. */
   readonly clusters: Clusters;
-  /** Per list, the mean squared distance of its rows from the centroid. */
-  readonly spreads: Float32Array;
   /** The squared distance of each row that k-means saw from its centroid. */
   readonly residuals: Float32Array;
   /** The rows as queries among rows like themselves see them. Default: as they are. */
@@ -76,7 +74,6 @@ export function* observeNeighbors(
   {
     rows,
     clusters: { centroids, lists: seen },
-    spreads,
     residuals: seenResiduals,
     estimated,
     queries: asQueries,
@@ -86,7 +83,7 @@ export function* observeNeighbors(
   onCompared: OnCompared,
 ): Work<Observed> {
   const { n, dimension, areDirections } = rows;
-  const k = spreads.length;
+  const k = centroids.length / dimension;
   const unseen = n - seen.length;
   const others = samplePositions(random, seen.length, asQueries - unseen);
   const positions = Uint32Array.of(

@@ -168,7 +168,7 @@ function* measureClusters(
   const { spreads, residuals } = yield* spreadsOf(rows, clusters);
   const depths = observedDepths(rows.n);
   const observed = yield* observeNeighbors(
-    { rows, clusters, spreads, residuals, estimated, queries },
+    { rows, clusters, residuals, estimated, queries },
     depths,
     random,
     onCompared,

@@ -20,7 +20,13 @@ import {
 import { checkText, invalid } from "../../checks/input.js";
 import { isBytes } from "../../checks/value-kinds.js";
 import { SealdexError } from "../../errors.js";
-import { type EncryptedVectorStoreArgs, refuseOptions, takeStoreOptions } from "../store-options.js";
+import {
+  type EncryptedVectorStoreArgs,
+  refuseOptions,
+  searchOptionNames,
+  takeStoreOptions,
+  type VectorStoreArgsWithout,
+} from "../store-options.js";
 import { StoreIndex } from "../store-index.js";
 import { type CheckpointGroup, SaverThreads } from "./saver-threads.js";
 import {
@@ -34,22 +40,10 @@ import {
 import { StateSerializer } from "./state-serializer.js";
 import type { Value } from "./value-with-bytes.js";
 
-const ofVectorStore = [
-  "filter",
-  "greedy",
-  "indexConfigParams",
-  "indexType",
-  "metric",
-  "models",
-  "namespace",
-  "nProbes",
-  "recall",
-  "textIndex",
-] as const;
-type Without<T> = T extends unknown ? Omit<T, (typeof ofVectorStore)[number]> : never;
+const ofVectorStore = [...searchOptionNames, "namespace"] as const;
 
 /** Locations and key of the saver, as for `EncryptedVectorStore`; a service keeps no secrets of threads. */
-export type EncryptedSaverArgs = Without<EncryptedVectorStoreArgs>;
+export type EncryptedSaverArgs = VectorStoreArgsWithout<(typeof ofVectorStore)[number]>;
 
 /** Checkpoints that are read at a time on the way to the beginning of a thread. */
 const ancestorsTogether = 32;

@@ -24,7 +24,12 @@ import type { EmbeddingsInput } from "../choose-embeddings.js";
 import { plainWords } from "../hybrid-search.js";
 import { chunkIds } from "../stored-bytes.js";
 import { StoreIndex } from "../store-index.js";
-import { type EncryptedVectorStoreArgs, refuseOptions, takeStoreOptions } from "../store-options.js";
+import {
+  type EncryptedVectorStoreArgs,
+  refuseOptions,
+  takeStoreOptions,
+  type VectorStoreArgsWithout,
+} from "../store-options.js";
 import {
   type EmbeddedText,
   isSameState,
@@ -77,12 +82,13 @@ const semanticIndexOptions = optionNames<SemanticIndex>("index", {
 
 /** Options of a vector store only; this store has its own namespaces. */
 const ofVectorStore = ["filter", "metric", "namespace", "textIndex"] as const;
-type Without<T> = T extends unknown ? Omit<T, (typeof ofVectorStore)[number]> : never;
 
 /**
  * Location and key of the store, as for `EncryptedVectorStore`; `index` enables semantic search.
  */
-export type EncryptedStoreArgs = Without<EncryptedVectorStoreArgs> & { readonly index?: SemanticIndex };
+export type EncryptedStoreArgs = VectorStoreArgsWithout<(typeof ofVectorStore)[number]> & {
+  readonly index?: SemanticIndex;
+};
 
 const idsPerPage = 1000;
 /** Characters of an embedded text that keyword search finds. */

@@ -29,6 +29,6 @@ export { scanFlat, scanFlatEach } from "./scan-flat";
 export { encodeSpilled, spilledRowBytes } from "./scan-secondary";
 export { scratchRowsMin } from "./scan-together";
 export { searchLists } from "./search-lists";
-export { shareAround } from "./search-filtered";
+export { shareAround } from "./share-around";
 export { chooseSecond } from "./spill";
 export { waitingBytes } from "./scan-flat";

@@ -1,4 +1,4 @@
-/** The part of a filtered search beside `searchLists`: it measures how densely the matches surround the query. */
+/** How densely the matches of a filter surround a query, by which the limits of its search are chosen. */
 
 import { Heap, rowAt, scoreAt } from "./heap";
 import { listMatchesAt, MatchTable } from "./list-block-table";
