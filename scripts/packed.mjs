@@ -9,11 +9,11 @@ const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), 
 /** Checks need an address; example.com belongs to nobody. */
 export const placeholder = { repository: "https://example.com/sealdex", author: "Sealdex" };
 
-/** Packs all packages into a folder. Returns the path of each tarball by the name of its package. */
-export function packAll(into) {
+/** Packs packages into a folder, all of the workspace by default. Returns the path of each tarball by the name of its package. */
+export function packAll(into, which = packages) {
   const args = ["pack", "--json", "--pack-destination", into];
   return Object.fromEntries(
-    Object.entries(packages).map(([name, folder]) => {
+    Object.entries(which).map(([name, folder]) => {
       const staged = join(into, "staged", name);
       stagePackage(folder, staged, placeholder);
       const printed = execFileSync(npm, args, { cwd: staged, encoding: "utf8" });

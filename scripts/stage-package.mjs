@@ -16,6 +16,9 @@ export const packages = {
   "sealdex-server": "packages/server",
 };
 
+/** Packages that connect others' projects: each is installed in its own folder, and needs Node 22. */
+export const integrations = {};
+
 /** Filled for a release, and empty before: an address that is not ours would mislead. */
 export function readPublished(file = join(root, "scripts", "published.json")) {
   const published = JSON.parse(readFileSync(file, "utf8"));

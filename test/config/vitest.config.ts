@@ -4,6 +4,7 @@
  * - `fast` (`npm test`): suites that need no server and are short, in at most 90 seconds on two cores with the rest of the script;
  * - `all` (`npm run test:all`): every suite, on every server;
  * - `coverage`, `mutation`: suites of the folders on which everything else rests;
+ * - `integrations` (`node scripts/check-integrations.mjs`): suites of the packages that connect others' projects, on the build;
  * - none: the suites whose names are given, in the short form of the fast tier.
  *
  * Suites named `*.slow.test.ts` take several seconds of a processor each. Those named `*.alone.test.ts` look at the memory of
@@ -109,8 +110,17 @@ const mutation: Test = {
   include: unitSuites[process.env.SEALDEX_MUTATE === "commit" ? "commit" : "crypto"],
 };
 
+/** Those packages use Sealdex as their users do: its build, by its name. */
+const integrations: Test = {
+  ...common,
+  include: ["packages/*/test/**/*.test.ts"],
+  reporters: [new ClosingReporter()],
+};
+
 const named: Test = { ...common, reporters: [new ClosingReporter({ skips: `Skipped here: ${skips}` })] };
 
-const tiers: Readonly<Record<string, Test>> = { fast, all, coverage, mutation };
+const tiers: Readonly<Record<string, Test>> = { fast, all, coverage, mutation, integrations };
 
-export default defineConfig({ resolve, test: tiers[process.env.SEALDEX_TIER ?? ""] ?? named });
+const tier = process.env.SEALDEX_TIER ?? "";
+
+export default defineConfig({ resolve: tier === "integrations" ? {} : resolve, test: tiers[tier] ?? named });
