@@ -5,7 +5,7 @@ import { seededRandom } from "../../src/engine/random.js";
 import { gaussian, uniform } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
 import { cases, repeats } from "../tier.js";
-import { filtersOf, loadSet, type RecallSet, setsOnDisk, squaresTo } from "./recall-sets.js";
+import { filtersOf, loadSet, type RecallSet, setsOnDisk, smallest, squaresTo } from "./recall-sets.js";
 
 const synthetic = cases({ fast: ["skewed"], all: ["skewed", "clustered", "uniform"] });
 const names = [...synthetic, ...(inject("tier") === "all" ? setsOnDisk() : [])];
@@ -61,20 +61,6 @@ function truthOf(
   count = 100,
 ): Truth {
   return squares.map((all) => ({ squares: all, nearest: smallest(all, isThere, count) }));
-}
-
-/** At most `count` of the values, ascending: a sort of all of them for each query would take most of the time. */
-function smallest(values: Float64Array, isThere: (row: number) => boolean, count: number): Float64Array {
-  const kept = new Float64Array(count);
-  let size = 0;
-  for (const [row, value] of values.entries()) {
-    if ((size === count && value >= kept[size - 1]) || !isThere(row)) continue;
-    if (size < count) size++;
-    let place = size - 1;
-    for (; place > 0 && kept[place - 1] > value; place--) kept[place] = kept[place - 1];
-    kept[place] = value;
-  }
-  return kept.subarray(0, size);
 }
 
 /** The share of the `topK` nearest rows, or rows as near, that queries of this recall find. */

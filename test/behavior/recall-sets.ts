@@ -133,3 +133,21 @@ export function squaresTo({ metric, rows }: RecallSet, query: Float32Array): Flo
     return 2 - (2 * dot) / Math.sqrt(square);
   });
 }
+
+/** At most `count` of the values, ascending: a sort of all of them for each query would take most of the time. */
+export function smallest(
+  values: Float64Array,
+  isThere: (row: number) => boolean,
+  count: number,
+): Float64Array {
+  const kept = new Float64Array(count);
+  let size = 0;
+  for (const [row, value] of values.entries()) {
+    if ((size === count && value >= kept[size - 1]) || !isThere(row)) continue;
+    if (size < count) size++;
+    let place = size - 1;
+    for (; place > 0 && kept[place - 1] > value; place--) kept[place] = kept[place - 1];
+    kept[place] = value;
+  }
+  return kept.subarray(0, size);
+}
