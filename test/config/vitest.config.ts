@@ -47,30 +47,32 @@ const common: Test = {
 const skips =
   "tests that need Redis, PostgreSQL or S3 servers, and most rounds of some suites. npm run test:all runs everything.";
 
+const slow = "test/**/*.slow.test.ts";
 const alone = "test/**/*.alone.test.ts";
 
+/** Short suites share a process: it saves loading the sources for each. */
+function projects(test: Test, others: string[]): ViteUserConfig["test"] & object {
+  return {
+    projects: [
+      {
+        resolve,
+        test: { ...test, name: "shared", isolate: false, exclude: [...configDefaults.exclude, slow, alone] },
+      },
+      { resolve, test: { ...test, name: "alone", include: others } },
+    ],
+  };
+}
+
 const fast: Test = {
+  ...projects(common, [alone]),
   maxWorkers: "100%",
   reporters: [new ClosingReporter({ skips: `Skipped here: the slow suites, ${skips}` })],
-  projects: [
-    {
-      resolve,
-      test: {
-        ...common,
-        name: "shared",
-        // It saves loading the sources for each suite.
-        isolate: false,
-        exclude: [...configDefaults.exclude, "test/**/*.slow.test.ts", alone],
-      },
-    },
-    { resolve, test: { ...common, name: "alone", include: [alone] } },
-  ],
 };
 
 const all: Test = {
-  ...common,
+  ...projects({ ...common, provide: { tier: "all" } }, [slow, alone]),
+  root,
   globalSetup: ["test/servers/global-setup.ts"],
-  provide: { tier: "all" },
   // Suites wait for servers and for processes that they start: more workers than processors keep these busy.
   maxWorkers: "150%",
   reporters: [new ClosingReporter()],
