@@ -1,4 +1,4 @@
-// Packs all packages, installs them where nothing else is but @langchain/core, and uses them as their users would: by
+// Packs all packages, installs them where nothing else is but what they ask for, and uses them as their users would: by
 // import, by require, from TypeScript, and as a command.
 
 import { execFileSync, spawn, spawnSync } from "node:child_process";
@@ -29,9 +29,15 @@ function output(command, args, cwd) {
 }
 
 const tarballs = packAll(work);
-const { sealdex: library, "sealdex-model": model, "sealdex-server": server } = tarballs;
-for (const packed of [library, model, server]) run("npx", ["--no", "publint", "--strict", packed], root);
-for (const packed of [library, model]) run("npx", ["--no", "attw", packed, "--profile", "node16"], root);
+const {
+  sealdex: library,
+  "sealdex-model": model,
+  "sealdex-server": server,
+  "langchain-sealdex": langchain,
+} = tarballs;
+for (const packed of Object.values(tarballs)) run("npx", ["--no", "publint", "--strict", packed], root);
+for (const packed of [library, model, langchain])
+  run("npx", ["--no", "attw", packed, "--profile", "node16"], root);
 
 for (const name of Object.keys(packages)) checkLinks(name, join(work, "staged", name));
 
@@ -76,6 +82,7 @@ for (const [name, program] of Object.entries(programs)) {
   run(process.execPath, [name, join(work, `data-${name.replace(".", "-")}`)], project);
 }
 
+checkLangChain();
 checkAsk(join(project, "node_modules", ".bin", "sealdex"));
 
 const command = join(work, "command");
@@ -121,6 +128,33 @@ function checkLinks(name, folder) {
         throw new Error(`${name}: ${page} links to ${path}, which the repository lacks`);
     }
   }
+}
+
+/** `langchain-sealdex` has all that `sealdex` has, by import and by require, and it is the same. */
+function checkLangChain() {
+  const folder = join(work, "langchain");
+  createProject(
+    folder,
+    ["langchain-sealdex", "@langchain/core", "@langchain/langgraph-checkpoint"],
+    tarballs,
+  );
+  const compare = `
+for (const [name, value] of Object.entries(original)) {
+  if (thin[name] !== value) throw new Error(name + " is missing or another one");
+}
+`;
+  const modules = ["sealdex", "sealdex/langgraph"].map((name) => [name, `langchain-${name}`]);
+  for (const [original, thin] of modules) {
+    const file = thin.replace("/", "-");
+    const esm = `import * as original from "${original}";\nimport * as thin from "${thin}";\n`;
+    writeFileSync(join(folder, `${file}.mjs`), esm + compare);
+    const cjs = `const original = require("${original}");\nconst thin = require("${thin}");\n`;
+    writeFileSync(join(folder, `${file}.cjs`), cjs + compare);
+    for (const format of ["mjs", "cjs"]) run(process.execPath, [`${file}.${format}`], folder);
+  }
+  const program = programs["use.mjs"].replace('"sealdex"', '"langchain-sealdex"');
+  writeFileSync(join(folder, "use.mjs"), program);
+  run(process.execPath, ["use.mjs", join(folder, "data")], folder);
 }
 
 /** `sealdex ask` in an empty folder: twice, then with a file changed and one deleted. */

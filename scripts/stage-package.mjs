@@ -13,6 +13,7 @@ export const npm = process.platform === "win32" ? "npm.cmd" : "npm";
 export const packages = {
   "sealdex-model": "packages/model",
   sealdex: ".",
+  "langchain-sealdex": "packages/langchain-sealdex",
   "sealdex-server": "packages/server",
 };
 

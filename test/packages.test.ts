@@ -1,4 +1,4 @@
-/** The manifests of the three packages, and the packages that `npm ci` installs. */
+/** The manifests of the packages, and the packages that `npm ci` installs. */
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,17 +15,18 @@ interface Manifest {
 }
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const folders = [".", "packages/model", "packages/server"];
+const folders = [".", "packages/model", "packages/server", "packages/langchain-sealdex"];
 const manifests = folders.map(
   (folder) => JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")) as Manifest,
 );
-const [library, model, server] = manifests;
+const [library, model, server, langchain] = manifests;
 
 test("all packages have one version, and name each other by it", () => {
   const { version } = library;
-  expect(manifests.map((manifest) => manifest.version)).toEqual([version, version, version]);
+  expect(new Set(manifests.map((manifest) => manifest.version))).toEqual(new Set([version]));
   const { sealdex, "sealdex-model": ofServer } = server.dependencies ?? {};
   expect([sealdex, ofServer]).toEqual([version, version]);
+  expect(langchain.dependencies).toEqual({ sealdex: version });
 });
 
 test("the library depends on its model alone, which may be left out; the model on nothing", () => {
