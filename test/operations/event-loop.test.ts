@@ -78,7 +78,8 @@ const longCalls: readonly [string, number, (index: VectorIndex) => Promise<unkno
   ["a query by a phrase", 250, (index) => index.query({ queryText: '+"heron heron"', topK: 400 })],
   ["a write of texts", 400, (index) => index.upsert(texts(400))],
   ["a write of short rows", 13_000, (index) => index.upsert(rows.slice(0, 20_000).map((_, i) => itemOf(i)))],
-  ["a training", 5000, (index) => index.train({ nLists: 10 })],
+  // Between some thousand and a hundred thousand: its random key decides how many passes over the rows it takes.
+  ["a training", 1000, (index) => index.train({ nLists: 10 })],
   ["a compaction", 150, (index) => index.compact()],
 ];
 
