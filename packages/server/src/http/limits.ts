@@ -5,7 +5,7 @@ import { getHeapStatistics } from "node:v8";
 interface Limit {
   readonly unit: "bytes" | "milliseconds" | "count";
   readonly byDefault: number;
-  /** Markdown, without the unit and the period. */
+  /** Markdown, without the period. */
   readonly meaning: string;
   /** The default in words, if it depends on the machine. */
   readonly inWords?: string;
@@ -29,17 +29,14 @@ const count = (byDefault: number, meaning: string): Limit => ({ unit: "count", b
 export const limitTable = {
   bodyBytesMax: bytes(
     Math.min(256 * MiB, bodiesBytesMax),
-    "The longest body of `vectors/upsert` and `vectors/upsert_binary`",
+    "Body of `vectors/upsert` and `vectors/upsert_binary`",
     "256 MiB, at most a quarter of the heap",
   ),
   itemsMax: count(100_000, "Items of an upsert, and ids of other requests"),
-  queryBytesMax: bytes(
-    32 * MiB,
-    "The longest body of `indexes/train` and the other requests under `vectors/`",
-  ),
+  queryBytesMax: bytes(32 * MiB, "Body of `indexes/train` and other requests under `vectors/`"),
   bodiesBytesMax: bytes(
     bodiesBytesMax,
-    "Total bytes of bodies above 64 KiB in progress",
+    "Bodies above 64 KiB in progress",
     "512 MiB, at most a quarter of the heap",
   ),
   requestsMax: count(128, "Concurrent requests"),
@@ -51,28 +48,28 @@ export const limitTable = {
     "Results of more than 256 KiB at once, in memory",
     "an eighth of the heap, at least 64 MiB",
   ),
-  workMsMax: ms(60_000, "How long a request that reads may take"),
+  workMsMax: ms(60_000, "Duration of a request that reads"),
   stalledMsMax: ms(30_000, "How long a client may stop reading its response"),
-  headersMsMax: ms(10_000, "How long a client may take to send headers"),
-  requestMsMax: ms(60_000, "How long a client may take to send a request"),
+  headersMsMax: ms(10_000, "Time for a client to send headers"),
+  requestMsMax: ms(60_000, "Time for a client to send a request"),
   keyRequestsPerMinuteMax: count(Infinity, "Requests per minute with one API key"),
   addressRequestsPerMinuteMax: count(Infinity, "Requests per minute from one address"),
   failedKeysPerMinuteMax: count(60, "Invalid API keys per minute from one address"),
-  wrongIndexKeysPerMinuteMax: count(60, "Wrong index keys per minute that one client may send for one index"),
+  wrongIndexKeysPerMinuteMax: count(60, "Wrong index keys per minute from one client for one index"),
   waitingMax: count(1000, "Waiting requests"),
   waitMsMax: ms(
     30_000,
-    "Maximum queueing time before a 503, except for training, compaction and renewals of data keys",
+    "Queueing time before a 503, except for training, compaction and renewals of data keys",
   ),
-  eventLoopDelayMsMax: ms(2000, "The mean delay of the event loop beyond which requests are refused"),
+  eventLoopDelayMsMax: ms(2000, "Mean delay of the event loop beyond which requests are refused"),
   heapBytesMax: bytes(
     0.95 * heapSizeLimit,
-    "The heap in use beyond which requests are refused",
+    "Heap in use beyond which requests are refused",
     "95 % of the heap",
   ),
   openIndexesMax: count(1000, "Indexes kept open between requests"),
-  idleIndexMsMax: ms(600_000, "How long an index without requests stays open"),
-  connectionsMax: count(2000, "Connections open at a time"),
+  idleIndexMsMax: ms(600_000, "Time that an index without requests stays open"),
+  connectionsMax: count(2000, "Open connections"),
 } satisfies Readonly<Record<string, Limit>>;
 
 export type Limits = Readonly<Record<keyof typeof limitTable, number>>;

@@ -27,7 +27,7 @@ export const limitSettings = Object.fromEntries(
       name: `SEALDEX_${limit.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`,
       min,
       max,
-      meaning: `${meaning}${unit === "count" ? "" : `, in ${unit}`}.`,
+      meaning: `${meaning}.`,
       byDefault: inWords ?? (byDefault === Infinity ? "none" : `\`${byDefault}\``),
     };
     return [limit, setting];
