@@ -70,7 +70,7 @@ export function fuse(
 /**
  * Vectors of a model that knows meaning weigh at least a quarter, and half if both sides agree.
  * Other vectors weigh only as far as both sides find the same rows, so weak vectors do no harm. The
- * numbers were chosen on the collections of docs/hybrid.md.
+ * numbers were chosen on the collections of bench/README.md.
  */
 function automaticAlpha(words: Ranking, vectorRows: readonly number[], kind: VectorKind): number {
   if (words.rows.length === 0) return 1;
