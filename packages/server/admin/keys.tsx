@@ -68,7 +68,6 @@ export function Keys() {
         label="API keys"
         columns={["Name", "Id", "Scopes", "Indexes", "Issued", "Expires", "Last used", "Actions"]}
         rows={keys?.map((key) => ({ key: key.id, cells: cellsOf(key), values: valuesOf(key) }))}
-        stacks
       />
       <Pager starts={starts} next={next} />
       <p class="hint">

@@ -1,4 +1,4 @@
-/** A table that scrolls sideways where the page is narrow, also by the keyboard. Its rows can be sorted and searched. */
+/** A table whose rows can be sorted and searched. On a phone each row is a card. */
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
@@ -19,14 +19,12 @@ interface TableProps {
   readonly rows: readonly Row[] | undefined;
   /** Shown if there are no rows. */
   readonly empty?: ComponentChildren;
-  /** Whether each row is a card on a phone. */
-  readonly stacks?: boolean;
 }
 
 /** Shorter tables are read at a glance. */
 const searchedFrom = 8;
 
-export function Table({ label, columns, numeric = [], rows, empty = "None.", stacks = false }: TableProps) {
+export function Table({ label, columns, numeric = [], rows, empty = "None." }: TableProps) {
   const words = useSignal("");
   const order = useSignal<Order | undefined>(undefined);
   const classOf = (column: string) => (numeric.includes(column) ? "number" : undefined);
@@ -57,7 +55,7 @@ export function Table({ label, columns, numeric = [], rows, empty = "None.", sta
           }}
         />
       )}
-      <div class={stacks ? "table stacks" : "table"} role="region" aria-label={label} tabIndex={0}>
+      <div class="table" role="region" aria-label={label} tabIndex={0}>
         <table>
           <thead>
             <tr>
