@@ -6,11 +6,12 @@ const text = "Keys are rotated every year.";
 
 /**
  * What each step comes to: "found", or the error. A step has the options of a client and, if it creates an index,
- * those of the index; without them it lists the indexes. `expected` is a regular expression.
+ * those of the index; without them it lists the indexes. `expected` is a regular expression. Groups of steps run one
+ * after the other, the steps of a group together.
  */
-export async function runWithPackages(steps) {
-  // Together: some of them try to connect until their time is up.
-  const outcomes = await Promise.all(steps.map(runStep));
+export async function runWithPackages(groups) {
+  const outcomes = [];
+  for (const steps of groups) outcomes.push(...(await Promise.all(steps.map(runStep))));
   return { ok: outcomes.every(({ isRight }) => isRight), outcomes };
 }
 
