@@ -10,7 +10,13 @@ import { createProject, namesIn, packAll } from "./packed.mjs";
 import { integrations, npm, root } from "./stage-package.mjs";
 
 /** Parts of what each example prints. An example without an entry here is a failure. */
-const expected = {};
+const expected = {
+  "examples/mcp/search-notes.mjs": [
+    "The encryption keys are rotated each January.",
+    "Ann prefers trains to planes.",
+    "Forgotten.",
+  ],
+};
 
 const work = mkdtempSync(join(tmpdir(), "sealdex-integrations-"));
 const wanted = process.argv.slice(2);

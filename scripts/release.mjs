@@ -2,11 +2,11 @@
 // `node scripts/release.mjs --dry-run` does all of it but publishing.
 
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { placeholder } from "./packed.mjs";
-import { npm, packages, readPublished, root, stagePackage } from "./stage-package.mjs";
+import { integrations, npm, packages, readPublished, root, stagePackage } from "./stage-package.mjs";
 
 const isDryRun = process.argv.includes("--dry-run");
 /** Also the repository, which the registry compares with the provenance: better none is out than one of three. */
@@ -16,21 +16,42 @@ function runNpm(args, options = {}) {
   return execFileSync(npm, args, { cwd: root, encoding: "utf8", ...options });
 }
 
-const versions = Object.values(packages).map(
+const all = { ...packages, ...integrations };
+const versions = Object.values(all).map(
   (folder) => JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")).version,
 );
 if (new Set(versions).size > 1)
   throw new Error("the packages have different versions: they are released together, under one version");
 
 runNpm(["run", "check"], { stdio: "inherit" });
+execFileSync(process.execPath, [join(root, "scripts", "check-integrations.mjs")], { stdio: "inherit" });
 const work = mkdtempSync(join(tmpdir(), "sealdex-release-"));
-for (const [name, folder] of Object.entries(packages)) {
+for (const [name, folder] of Object.entries(all)) {
   const staged = join(work, name);
   stagePackage(folder, staged, published);
   const scope = ["--omit=dev", "--package-lock-only", "--sbom-format=cyclonedx", "--sbom-type=library"];
   const workspace = folder === "." ? "--workspaces=false" : `--workspace=${name}`;
-  writeFileSync(join(staged, "sbom.cdx.json"), runNpm(["sbom", ...scope, workspace]));
+  // Integrations have a lock file of their own.
+  const bill = integrations[name]
+    ? runNpm(["sbom", ...scope], { cwd: join(root, folder) })
+    : runNpm(["sbom", ...scope, workspace]);
+  writeFileSync(join(staged, "sbom.cdx.json"), bill);
+  checkContents(name, staged);
   const publish = isDryRun ? ["pack", "--dry-run"] : ["publish", "--provenance", "--access", "public"];
   runNpm(publish, { cwd: staged, stdio: "inherit" });
 }
 rmSync(work, { recursive: true });
+
+/** Everything that a manifest promises is there, and neither sources nor tests. */
+function checkContents(name, staged) {
+  const { bin = {}, exports = {} } = JSON.parse(readFileSync(join(staged, "package.json"), "utf8"));
+  const targets = (value) =>
+    typeof value === "string" ? [value] : Object.values(value ?? {}).flatMap(targets);
+  const files = ["LICENSE", "README.md", "sbom.cdx.json", ...targets(bin), ...targets(exports)];
+  const missing = files.filter((file) => !file.includes("*") && !existsSync(join(staged, file)));
+  const extra = ["src", "test", "node_modules"].filter((folder) => existsSync(join(staged, folder)));
+  if (missing.length + extra.length > 0)
+    throw new Error(
+      `${name}: lacks ${missing.join(", ") || "nothing"}, holds ${extra.join(", ") || "nothing"} needlessly`,
+    );
+}

@@ -18,7 +18,9 @@ export const packages = {
 };
 
 /** Packages that connect others' projects: each is installed in its own folder, and needs Node 22. */
-export const integrations = {};
+export const integrations = {
+  "sealdex-mcp": "packages/mcp",
+};
 
 /** Filled for a release, and empty before: an address that is not ours would mislead. */
 export function readPublished(file = join(root, "scripts", "published.json")) {

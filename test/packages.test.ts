@@ -11,7 +11,13 @@ interface Manifest {
   readonly version: string;
   readonly engines?: { readonly node?: string };
   readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+interface Locked {
+  readonly dev?: boolean;
+  readonly license?: string;
 }
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -43,6 +49,24 @@ function allows(range: string, wanted: number): boolean {
     return operator.startsWith(">") ? Number(major) <= wanted : Number(major) === wanted;
   });
 }
+
+const integrations = ["packages/mcp"];
+
+test.each(integrations)(
+  "%s is released with the others, and its lock file has licenses that permit it",
+  (folder) => {
+    const read = (file: string) => readFileSync(join(root, folder, file), "utf8");
+    const { version, peerDependencies = {}, engines } = JSON.parse(read("package.json")) as Manifest;
+    expect([version, peerDependencies.sealdex]).toEqual([library.version, library.version]);
+    expect(engines?.node).toBe(">=22");
+    const { packages } = JSON.parse(read("package-lock.json")) as { packages: Record<string, Locked> };
+    const permissive = /^\(?(MIT|ISC|BSD-[23]-Clause|0BSD|Apache-2\.0|BlueOak-1\.0\.0|Unlicense|CC0-1\.0)\b/;
+    const others = Object.entries(packages).filter(
+      ([, { dev = false, license = "" }]) => !dev && !permissive.test(license),
+    );
+    expect(others).toEqual([]);
+  },
+);
 
 test("npm ci warns of no package on the oldest Node that is supported", () => {
   const { packages } = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) as {
