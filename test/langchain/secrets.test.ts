@@ -6,12 +6,15 @@ import { awaitAllCallbacks } from "@langchain/core/callbacks/promises";
 import { BaseTracer } from "@langchain/core/tracers/base";
 import { afterAll, expect, test } from "vitest";
 import {
+  EncryptedByteStore,
   EncryptedSemanticCache,
   EncryptedVectorStore,
   type EncryptedVectorStoreArgs,
   generateKey,
   LexicalEmbeddings,
 } from "../../src/index.js";
+import { EncryptedSaver } from "../../src/langchain/langgraph/encrypted-saver.js";
+import { EncryptedStore } from "../../src/langchain/langgraph/encrypted-store.js";
 import { startService } from "../http/service.js";
 
 const service = await startService();
@@ -70,6 +73,32 @@ test.each(Object.entries(stores))("a store prints no key: %s", async (_, args) =
   });
   expect(inspect(store)).toBe('EncryptedVectorStore("secrets")');
   await store.close();
+});
+
+test("LangChain's serialization has the name of the index alone, even where a class asks for it", async () => {
+  class Serialized extends EncryptedVectorStore {
+    override lc_serializable = true;
+  }
+  const store = new Serialized(embeddings, stores.embedded);
+  expect([store.lc_secrets, store.lc_aliases]).toEqual([undefined, undefined]);
+  expect(JSON.parse(JSON.stringify(store))).toMatchObject({
+    type: "constructor",
+    kwargs: { index_name: "secrets" },
+  });
+  expectNoSecret(everythingOf(store));
+  await store.close();
+});
+
+test("what keeps state and values prints no key", async () => {
+  const args = { indexName: "secrets", indexKey, indexLocation: { location: "memory" } } as const;
+  const byteStore = new EncryptedByteStore(args);
+  const store = new EncryptedStore(args);
+  const saver = new EncryptedSaver(args);
+  for (const value of [byteStore, store, saver]) {
+    expectNoSecret(everythingOf(value));
+    expect(inspect(value)).toContain('("secrets")');
+  }
+  await Promise.all([byteStore.close(), store.stop(), saver.stop()]);
 });
 
 test("traces hold the query and the documents, and no key", async () => {
