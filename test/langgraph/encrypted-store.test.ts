@@ -65,11 +65,19 @@ describe.each([
     expect(found[2].score).toBeUndefined();
     expect(address(await store.search(["notes"], { query: "old files", limit: 1 }))).toEqual(["notes/files"]);
     await store.put(["notes"], "disk", { note: "Delete old files too" });
-    expect(address(await store.search(["notes"], { query: '+"too" -files' }))).toEqual([
-      "notes/files",
-      "notes/disk",
-      "notes/silent",
+    const operators = { query: '+"too" -files' };
+    const all = ["notes/files", "notes/disk", "notes/silent"];
+    expect(address(await store.search(["notes"], operators))).toEqual(all);
+    expect(address(await store.search(["notes"], { ...operators, syntax: "words" }))).toEqual(all);
+    await store.put(["notes"], "other", { note: "too many" });
+    const strict = { syntax: "query", limit: 1 } as const;
+    expect(address(await store.search(["notes"], { ...operators, ...strict }))).toEqual(["notes/other"]);
+    expect(await store.batch([{ namespacePrefix: ["notes"], ...operators, ...strict }])).toEqual([
+      await store.search(["notes"], { ...operators, ...strict }),
     ]);
+    const unknown = store.search(["notes"], { ...operators, syntax: "sql" as never });
+    await expect(unknown).rejects.toThrow('syntax: expected "words" or "query"');
+    await expect(store.search(["a", ""], strict)).rejects.toThrow("label");
   });
 
   test("searches by meaning, each item once, however many of its texts are embedded", async () => {

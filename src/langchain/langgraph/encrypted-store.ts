@@ -21,7 +21,7 @@ import { hasOption, optionNames, takeOptions } from "../../checks/option-names.j
 import type { Embedder } from "../../embedding/embedder.js";
 import { Models } from "../../embedding/models.js";
 import type { EmbeddingsInput } from "../choose-embeddings.js";
-import { plainWords } from "../hybrid-search.js";
+import { takeQueryText } from "../hybrid-search.js";
 import { chunkIds } from "../stored-bytes.js";
 import { StoreIndex } from "../store-index.js";
 import {
@@ -55,6 +55,7 @@ import {
   namespacesOf,
   operationNames,
   storeSearchOptions,
+  type StoreSearchOperation,
   type StoreSearchOptions,
 } from "./operation-names.js";
 import { takeValue, type ValueWithBytes } from "./value-with-bytes.js";
@@ -137,7 +138,7 @@ export class EncryptedStore extends BaseStore {
     const puts = new Map<string, Put>();
     const reads = operations.map((operation): ((index: VectorIndex) => Promise<unknown>) => {
       if (hasOption(operation, "namespacePrefix")) {
-        const search = takeSearch(operation as SearchOperation);
+        const search = takeSearch(operation as StoreSearchOperation);
         return (index) => this.#search(index, search);
       }
       if (hasOption(operation, "value")) {
@@ -162,13 +163,16 @@ export class EncryptedStore extends BaseStore {
     return read as OperationResults<Op>;
   }
 
-  /** Like any `BaseStore`. Throws `invalid_request` for an unknown option. */
+  /** Like any `BaseStore`, and `syntax`. Throws `invalid_request` for an unknown option. */
   override async search(
     namespacePrefix: string[],
     options: StoreSearchOptions = {},
   ): ReturnType<BaseStore["search"]> {
-    options = takeOptions(options, storeSearchOptions);
-    return super.search(namespacePrefix, options);
+    const { syntax, ...others } = takeOptions(options, storeSearchOptions);
+    // The base class checks the namespace, and passes on only the options that it knows.
+    const batch = (operations: Operation[]) =>
+      this.batch(operations.map((operation) => ({ ...operation, syntax })));
+    return super.search.call({ batch } as Partial<BaseStore> as BaseStore, namespacePrefix, others);
   }
 
   /** Like any `BaseStore`. Throws `invalid_request` for an unknown option. */
@@ -243,7 +247,7 @@ export class EncryptedStore extends BaseStore {
     return found;
   }
 
-  async #search(index: VectorIndex, operation: SearchOperation): Promise<SearchItem[]> {
+  async #search(index: VectorIndex, operation: StoreSearchOperation): Promise<SearchItem[]> {
     const { namespacePrefix, filter, limit = 10, offset = 0, query } = operation;
     const wanted = offset + limit;
     const ranked = query && this.#embedder !== undefined;
@@ -263,7 +267,7 @@ export class EncryptedStore extends BaseStore {
     index: VectorIndex,
     query: string,
     embedder: Embedder,
-    { namespacePrefix, filter }: SearchOperation,
+    { namespacePrefix, filter, syntax }: StoreSearchOperation,
     wanted: number,
   ): Promise<ScoredRow[]> {
     const queryVector = await embedder.embedQuery(query);
@@ -273,7 +277,11 @@ export class EncryptedStore extends BaseStore {
     for (let topK = Math.min(2 * wanted, topKMax); ; topK = Math.min(4 * topK, topKMax)) {
       const request = { queryVector, topK, ...this.#probing, filter: rows };
       const matches = this.#isHybrid
-        ? await index.query({ ...request, queryText: plainWords(query), include: ["metadata"] })
+        ? await index.query({
+            ...request,
+            queryText: takeQueryText(query, { syntax }),
+            include: ["metadata"],
+          })
         : await similar(index, request);
       const items = await rowsThatMatch(index, await bestOfEach(index, matches), filter, wanted);
       if (items.length >= wanted || matches.length < topK || topK === topKMax) return items;
@@ -360,9 +368,10 @@ function takePut(operation: PutOperation): Put {
 }
 
 /** Copies the operation. Throws `invalid_request` for an invalid filter. */
-function takeSearch(operation: SearchOperation): SearchOperation {
+function takeSearch(operation: StoreSearchOperation): StoreSearchOperation {
   const { namespacePrefix, filter, ...others } = takeOptions(operation, operationNames.search);
   checkPage(others);
+  if (others.query !== undefined) takeQueryText(others.query, others);
   const own = filter && (takeFilter(filter as Filter) as SearchOperation["filter"]);
   return { ...others, namespacePrefix: [...namespacePrefix], ...(own && { filter: own }) };
 }

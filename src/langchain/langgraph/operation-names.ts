@@ -9,11 +9,14 @@ import type {
   SearchOperation,
 } from "@langchain/langgraph-checkpoint";
 import { optionNames } from "../../checks/option-names.js";
+import type { QuerySyntax } from "../hybrid-search.js";
 
-export type StoreSearchOptions = NonNullable<Parameters<BaseStore["search"]>[1]>;
+/** LangGraph's options, and how a store with a text index reads the words of `query`. */
+export type StoreSearchOptions = NonNullable<Parameters<BaseStore["search"]>[1]> & QuerySyntax;
+export type StoreSearchOperation = SearchOperation & QuerySyntax;
 export type NamespaceOptions = NonNullable<Parameters<BaseStore["listNamespaces"]>[0]>;
 
-const searchTable = { filter: true, limit: true, offset: true, query: true } as const;
+const searchTable = { filter: true, limit: true, offset: true, query: true, syntax: true } as const;
 const page = { maxDepth: true, limit: true, offset: true } as const;
 
 export const storeSearchOptions = optionNames<StoreSearchOptions>("search", searchTable);
@@ -26,7 +29,7 @@ export const namespaceOptions = optionNames<NamespaceOptions>("listNamespaces", 
 export const operationNames = {
   get: optionNames<GetOperation>("get operation", { namespace: true, key: true }),
   put: optionNames<PutOperation>("put operation", { namespace: true, key: true, value: true, index: true }),
-  search: optionNames<SearchOperation>("search operation", { namespacePrefix: true, ...searchTable }),
+  search: optionNames<StoreSearchOperation>("search operation", { namespacePrefix: true, ...searchTable }),
   listNamespaces: optionNames<ListNamespacesOperation>("listNamespaces operation", {
     matchConditions: true,
     ...page,
