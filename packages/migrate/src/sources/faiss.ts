@@ -1,0 +1,100 @@
+/**
+ * The folder that `save` of LangChain's FaissStore writes: `docstore.json` and `faiss.index`, a flat
+ * index or one of HNSW, which has a flat one behind its graph.
+ */
+
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Metric } from "sealdex/core";
+import { parseJson } from "../json-values.js";
+import { invalid, type Row, type Source, type SourceDescription } from "../source.js";
+import { type Document, type Entries, idsOf, rowOf } from "./docstore.js";
+import { FileReader, floatsOf, sizeAt, versionOf } from "./file-reader.js";
+
+/** Kind, dimension, count, two unused numbers, whether it is trained, metric. */
+const headerBytes = 37;
+const chunkVectors = 1000;
+/** The vectors of a graph: probabilities (of 8 bytes), counts per level, levels, offsets (of 8), neighbors. */
+const graphItemBytes = [8, 4, 4, 8, 4];
+/** Entry point, highest level, and three settings. */
+const graphEndBytes = 20;
+
+interface Flat {
+  readonly dimension: number;
+  readonly count: number;
+  readonly metric: Metric | undefined;
+  /** Position of the first vector. */
+  readonly start: number;
+}
+
+export class FaissSource implements Source {
+  readonly name: string;
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.name = `faiss:${folder}`;
+    this.#folder = folder;
+  }
+
+  #path(name: string): string {
+    return join(this.#folder, name);
+  }
+
+  async describe(): Promise<SourceDescription> {
+    const file = await FileReader.open(this.#path("faiss.index"));
+    try {
+      const { count, metric } = await findFlat(file, 0);
+      const version = await versionOf(this.#path("docstore.json"), this.#path("faiss.index"));
+      return { rows: count, metric, version };
+    } finally {
+      await file.close();
+    }
+  }
+
+  async *rows(after: number = 0): AsyncGenerator<Row, void, undefined> {
+    const stored = parseJson(await readFile(this.#path("docstore.json"), "utf8"));
+    const [entries, mapping] = stored as [Entries, Readonly<Record<string, string>>];
+    const documents = new Map<string, Document>(entries.map(([key, document]) => [String(key), document]));
+    const ids = idsOf(documents);
+    const file = await FileReader.open(this.#path("faiss.index"));
+    try {
+      const { dimension, count, start } = await findFlat(file, 0);
+      for (let first = after; first < count; first += chunkVectors) {
+        const vectors = Math.min(chunkVectors, count - first);
+        const chunk = await file.read(start + first * dimension * 4, vectors * dimension * 4);
+        for (let i = 0; i < vectors; i++) {
+          const key = mapping[String(first + i)];
+          const document = documents.get(key);
+          if (document === undefined) throw invalid(`docstore.json: no document for vector ${first + i}`);
+          const vector = floatsOf(chunk, i * dimension * 4, dimension);
+          yield { ...rowOf(document), id: ids.get(key), vector, cursor: first + i + 1 };
+        }
+      }
+    } finally {
+      await file.close();
+    }
+  }
+}
+
+async function findFlat(file: FileReader, position: number): Promise<Flat> {
+  const header = await file.read(position, headerBytes + 8);
+  const kind = header.toString("latin1", 0, 4);
+  if (kind === "IHNf") return findFlat(file, await endOfGraph(file, position + headerBytes));
+  if (kind !== "IxF2" && kind !== "IxFI") {
+    throw invalid(`${file.path}: expected a flat or HNSW-flat index, got ${JSON.stringify(kind)}`);
+  }
+  const [dimension, count] = [header.readInt32LE(4), sizeAt(header, 8)];
+  if (sizeAt(header, headerBytes) !== dimension * count)
+    throw invalid(`${file.path}: its sizes do not agree`);
+  return {
+    dimension,
+    count,
+    metric: kind === "IxF2" ? "squared_euclidean" : undefined,
+    start: position + headerBytes + 8,
+  };
+}
+
+async function endOfGraph(file: FileReader, position: number): Promise<number> {
+  for (const bytes of graphItemBytes) position += 8 + bytes * sizeAt(await file.read(position, 8), 0);
+  return position + graphEndBytes;
+}

@@ -1,0 +1,75 @@
+/** A table of LanceDB. */
+
+import { basename, dirname } from "node:path";
+import type { Table } from "@lancedb/lancedb";
+import { type FieldNames, splitFields } from "../fields.js";
+import { peerMissing, type Row, type Source, type SourceDescription } from "../source.js";
+
+const pageRows = 1000;
+
+export class LancedbSource implements Source {
+  readonly name: string;
+  readonly #path: string;
+  readonly #names: FieldNames;
+  #table: Promise<Table> | undefined;
+
+  /** The database's folder or URL, and the name of the table. */
+  constructor(path: string, names: FieldNames) {
+    this.name = `lancedb:${path}`;
+    this.#path = path;
+    this.#names = names;
+  }
+
+  async describe(): Promise<SourceDescription> {
+    const table = await this.#open();
+    return {
+      rows: await table.countRows(),
+      metric: undefined,
+      version: String(await table.version()),
+    };
+  }
+
+  async *rows(after: number = 0): AsyncGenerator<Row, void, undefined> {
+    const table = await this.#open();
+    const count = await table.countRows();
+    for (let offset = after; offset < count; offset += pageRows) {
+      const records = (await table.query().limit(pageRows).offset(offset).toArray()) as object[];
+      for (const [i, record] of records.entries()) {
+        yield { ...splitFields(plainRow(record), this.#names), cursor: offset + i + 1 };
+      }
+    }
+  }
+
+  #open(): Promise<Table> {
+    return (this.#table ??= openTable(this.#path));
+  }
+
+  async close(): Promise<void> {
+    (await this.#table)?.close();
+  }
+}
+
+async function openTable(path: string): Promise<Table> {
+  const { connect } = await import("@lancedb/lancedb").catch((cause: unknown) => {
+    throw peerMissing("@lancedb/lancedb", cause);
+  });
+  const database = await connect(dirname(path));
+  return database.openTable(basename(path).replace(/\.lance$/, ""));
+}
+
+/** Arrow's rows and lists as plain ones. Its vectors have `toArray`, its structures `toJSON`. */
+function plainRow(value: object): Record<string, unknown> {
+  const entries = Object.entries("toJSON" in value ? (value as { toJSON(): object }).toJSON() : value);
+  return Object.fromEntries(entries.map(([name, inner]) => [name, plain(inner)]));
+}
+
+function plain(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return value;
+  if (Array.isArray(value)) return value.map(plain);
+  if (value instanceof Date) return value;
+  if ("toArray" in value) {
+    const list = (value as { toArray(): ArrayLike<unknown> }).toArray();
+    return ArrayBuffer.isView(list) ? Array.from(list) : Array.from(list, plain);
+  }
+  return plainRow(value);
+}

@@ -1,0 +1,123 @@
+/** Files of rows, and the command itself. */
+
+import { existsSync } from "node:fs";
+import { readdir, writeFile } from "node:fs/promises";
+import { createClient, exportItems, fileKey } from "sealdex/core";
+import { parquetWriteBuffer } from "hyparquet-writer";
+import { expect, test } from "vitest";
+import { vectorOf, Workspace } from "./run-command.js";
+
+test("JSONL: fields of other stores, odd metadata, lines of our own export", async () => {
+  const workspace = await Workspace.create();
+  await workspace.writeJson(
+    "rows.jsonl",
+    [
+      '{"id":"1","embedding":[0.5,1],"document":"one","metadata":{"none":null,"__proto__":{"x":1}},"page":7}',
+      "",
+      '{"_id":2,"values":[1,0],"page_content":"two","big":12345678901234567890,"inf":1e999,"zero":-0}',
+      '{"vector":"AACAPwAAAAA=","text":null,"metadata":"{\\"from\\":\\"a text\\"}"}',
+      '{"id":"gone","vector":null}',
+    ].join("\r\n"),
+  );
+  const { code, stdout } = await workspace.run("jsonl:rows.jsonl", ["--metric", "euclidean", "--text-index"]);
+  expect(stdout).toContain("metadata.big: integer beyond 2^53 (1)\n  metadata.inf: Infinity (1)");
+  expect(stdout).toContain("without a vector: 1 row (gone)");
+  expect(code).toBe(0);
+  const { "1": one, "2": two, ...others } = await workspace.items();
+  expect(one.contents).toBe("one");
+  expect(JSON.stringify(one.metadata)).toBe('{"none":null,"__proto__":{"x":1},"page":7}');
+  expect(two).toEqual({
+    vector: [1, 0],
+    contents: "two",
+    metadata: { big: "12345678901234567890", inf: "Infinity", zero: 0 },
+  });
+  expect(Object.values(others)).toEqual([
+    { vector: [1, 0], contents: undefined, metadata: { from: "a text" } },
+  ]);
+  await using client = createClient({ indexLocation: { location: "local", path: workspace.path("data") } });
+  const from = await client.loadIndex({ indexName: "notes", indexKey: fileKey(workspace.path("notes.key")) });
+  const again = await Workspace.create();
+  await writeFile(again.path("rows.jsonl"), exportItems({ from }));
+  expect((await again.run("jsonl:rows.jsonl", ["--metric", "euclidean"])).code).toBe(0);
+  expect(await again.items()).toEqual(await workspace.items());
+});
+
+test("Parquet", async () => {
+  const workspace = await Workspace.create();
+  const numbers = Array.from({ length: 2100 }, (_, i) => i);
+  const file = parquetWriteBuffer({
+    columnData: [
+      { name: "id", data: numbers.map((i) => `p${i}`), type: "STRING" },
+      { name: "embedding", data: numbers.map((i) => vectorOf(i, 4)) },
+      { name: "text", data: numbers.map((i) => (i % 3 === 0 ? null : `text ${i}`)), type: "STRING" },
+      { name: "metadata", data: numbers.map((i) => ({ i, deep: [null, { a: i }] })), type: "JSON" },
+      { name: "count", data: numbers.map((i) => BigInt(i) * 2n ** 50n), type: "INT64" },
+      { name: "made", data: numbers.map((i) => new Date(i)), type: "TIMESTAMP" },
+    ],
+    rowGroupSize: 1000,
+  });
+  await writeFile(workspace.path("rows.parquet"), Buffer.from(file));
+  const { code, stdout } = await workspace.run("parquet:rows.parquet", ["--metric", "cosine"]);
+  expect(stdout).toContain("metadata.made: date (2100)");
+  expect(stdout).toContain("metadata.count: integer beyond 2^53 (2092)");
+  expect(code).toBe(0);
+  const items = await workspace.items();
+  expect(Object.keys(items)).toHaveLength(2100);
+  for (const i of numbers) {
+    const count = i < 8 ? i * 2 ** 50 : String(BigInt(i) * 2n ** 50n);
+    expect(items[`p${i}`]).toEqual({
+      vector: vectorOf(i, 4),
+      contents: i % 3 === 0 ? undefined : `text ${i}`,
+      metadata: { i, deep: [null, { a: i }], count, made: new Date(i).toISOString() },
+    });
+  }
+});
+
+test("a plan counts, shows rows without control characters, and writes nothing", async () => {
+  const workspace = await Workspace.create();
+  const text = "a\u001b[31m\u009b red";
+  await workspace.writeJson("memory.json", [
+    { content: text, embedding: [1, 2], metadata: { when: 1, tags: ["x"] } },
+    { id: "b", content: "b", embedding: [3, 4], metadata: {} },
+  ]);
+  const { code, stdout } = await workspace.run("memory:memory.json", ["--plan"]);
+  expect(stdout).toContain("From memory:memory.json: 2 rows, metric cosine.\nTo a new index notes.");
+  expect(stdout).toContain("dimension 2; 1 without an id");
+  expect(stdout).toContain('metadata  {"when":1,"tags":["x"]}');
+  // oxlint-disable-next-line no-control-regex
+  expect(stdout).not.toMatch(/[\u001b\u009b]/);
+  expect(code).toBe(0);
+  expect(await readdir(workspace.folder)).toEqual(["memory.json"]);
+});
+
+test("refusals are one line, name the row, and repeat no secret", async () => {
+  const workspace = await Workspace.create();
+  const one = async (line: string) => {
+    await workspace.writeJson("rows.jsonl", `{"id":"ok","vector":[1,2]}\n${line}\n`);
+    const { stderr, code } = await workspace.run("jsonl:rows.jsonl", ["--metric", "cosine"]);
+    expect(code).toBe(1);
+    return stderr.replace(/^Wrote a new key.*\n/, "");
+  };
+  expect(await one('{"id":"bad row","vector":[1,2,3]}')).toMatch(/^error: row "bad row".*\n$/);
+  expect(await one(`{"id":"${"x".repeat(600)}","vector":[1,2]}`)).toMatch(/^error: row "xxx.*512.*\n$/);
+  expect(await one('{"id":"a","vector":["1",2]}')).toMatch(/^error: vector\[0\]: expected a number.*\n$/);
+  const metadata = '{"id":"a","vector":[1,2],"metadata":{"page":1},"page":2}';
+  expect(await one(metadata)).toContain("page: a field of the row and of its metadata");
+  const to = await workspace.run("jsonl:rows.jsonl", ["--to", "s3://key:secret@"]);
+  expect(to.stderr).toMatch(/^error: --to: expected file:/);
+  expect(to.stderr).not.toContain("secret");
+  const from = await workspace.run("pgvector:postgres://u:secret@");
+  expect(from.stderr).not.toContain("secret");
+  expect((await workspace.run("other:x")).stderr).toContain("--from: expected hnswlib:, faiss:");
+  expect((await workspace.run("jsonl:absent.jsonl")).stderr).toMatch(/^error: ENOENT.*\n$/);
+});
+
+test("an index with another metric is refused unless the metric is given", async () => {
+  const workspace = await Workspace.create();
+  await workspace.writeJson("memory.json", [{ id: "a", content: "a", embedding: [1, 2], metadata: {} }]);
+  await workspace.run("memory:memory.json", ["--metric", "euclidean"]);
+  const refused = await workspace.run("memory:memory.json");
+  expect(refused.stderr).toContain("the index compares by euclidean, the rows by cosine");
+  expect(existsSync(workspace.path("notes.sealdex-migrate.json"))).toBe(false);
+  expect((await workspace.run("memory:memory.json", ["--metric", "euclidean"])).code).toBe(0);
+});
