@@ -1,7 +1,6 @@
 // Runs the examples and the code of the pages as a reader would: each in a project that has what its header or its
 // install line says, and nothing else, twice, with a service running for those that want one. What is printed is
-// compared with what must be in it. The page about other stores finds those filled: old-stores/before.mjs says which are
-// real, and which recorded. The Next app is built in the tutorial's folder, and asked.
+// compared with what must be in it. The Next app is built in the tutorial's folder, and asked.
 
 import { execFile, spawn } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -16,7 +15,7 @@ import { root } from "./stage-package.mjs";
 const expected = {
   "README.md": ["Keys are rotated every year."],
   "docs/library.md": ["id: '1'"],
-  "docs/migrating.md": ["15 items", "hnswlib-0 Keys are rotated every year.", "every item as it was"],
+  "docs/migrating.md": ["1 items"],
   "docs/tutorial.md": ["2 pieces", "Every year, in March.", "office.md#0", "1 left", "rotated", "copied"],
   "docs/langchain.md": ["keys Keys are rotated every year."],
   "filters.mjs": ["a dotted path                        cities, mountains, rivers", "unknown operator"],
@@ -34,12 +33,9 @@ const expected = {
   "self-query.mjs": ["films since 2000: The sea\n", "all films: Rivers, The sea\n"],
 };
 
-/** Packages that readers of a page have already, and a folder of programs that run before it and after each run. */
+/** Packages that readers of a page have already. */
 const surroundings = {
-  "docs/langchain.md": {
-    has: ["@langchain/classic", "@langchain/textsplitters", "@langchain/langgraph-checkpoint"],
-  },
-  "docs/migrating.md": { has: ["@langchain/classic", "cyborgdb", "hnswlib-node"], folder: "old-stores" },
+  "docs/langchain.md": ["@langchain/classic", "@langchain/textsplitters", "@langchain/langgraph-checkpoint"],
 };
 
 const runs = 2;
@@ -75,7 +71,7 @@ const projects = new Map();
 for (const { name, read, path } of [...pages, ...examples]) {
   if (!expected[name]) throw new Error(`${name}: scripts/check-examples.mjs does not say what it must print`);
   const text = readFileSync(join(root, path), "utf8");
-  const names = [...namesIn(text, name), ...(surroundings[name]?.has ?? [])];
+  const names = [...namesIn(text, name), ...(surroundings[name] ?? [])];
   const key = names.join(" ");
   if (!projects.has(key)) projects.set(key, { names, programs: [] });
   projects.get(key).programs.push({ name, sources: read(text) });
@@ -89,8 +85,6 @@ const env = {
   SEALDEX_INDEX_LOCATION: "memory:",
   SEALDEX_URL: `http://127.0.0.1:${port}`,
   SEALDEX_API_KEY: "secret-secret-secret",
-  CYBORGDB_URL: `http://127.0.0.1:${port}`,
-  CYBORGDB_API_KEY: "secret-secret-secret",
 };
 const tasks = [];
 for (const [line, { names, programs: own }] of projects) {
@@ -133,15 +127,9 @@ async function runAll(queue) {
   for (const { name, cwd, files, folder: installed } of queue) {
     const run = async (file) =>
       (await promisify(execFile)(process.execPath, [file], { cwd, env, timeout: 120_000 })).stdout;
-    const folder = surroundings[name]?.folder;
-    if (folder) {
-      cpSync(join(root, "scripts", folder), join(cwd, folder), { recursive: true });
-      await run(`${folder}/before.mjs`);
-    }
     for (let i = 0; i < runs; i++) {
       let printed = "";
       for (const file of files) printed += await run(file);
-      if (folder) printed += await run(`${folder}/after.mjs`);
       for (const text of expected[name]) {
         if (!printed.includes(text))
           throw new Error(`${name}: expected ${JSON.stringify(text)} in:\n${printed}`);
