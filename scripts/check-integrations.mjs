@@ -16,6 +16,11 @@ const expected = {
     "Ann prefers trains to planes.",
     "Forgotten.",
   ],
+  "examples/migrate/memory.mjs": [
+    "metric cosine.\nTo a new index notes.",
+    "Check: all 2 ids are in the index.",
+    "keys Keys are rotated every year. { page: 1, reviewed: null }",
+  ],
 };
 
 const work = mkdtempSync(join(tmpdir(), "sealdex-integrations-"));
