@@ -5,6 +5,7 @@ import { execFileSync } from "node:child_process";
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { integrations } from "../../scripts/stage-package.mjs";
 
 const site = dirname(fileURLToPath(import.meta.url));
 const root = dirname(dirname(site));
@@ -19,6 +20,7 @@ const documents = [
   "bench/README.md",
   "examples/next-app/README.md",
   "packages/server/README.md",
+  ...Object.values(integrations).map((folder) => `${folder}/README.md`),
   ...guides.filter((name) => /^(?!site\b).*\.(md|svg|webp)$/.test(name)).map((name) => `docs/${name}`),
 ];
 
