@@ -11,6 +11,7 @@ import { integrations, npm, root } from "./stage-package.mjs";
 
 /** Parts of what each example prints. An example without an entry here is a failure. */
 const expected = {
+  "examples/ai/agent.mjs": ["Noted.", 'My train to Basel leaves at 7:12.",', "Memories: 2"],
   "examples/mcp/search-notes.mjs": [
     "The encryption keys are rotated each January.",
     "Ann prefers trains to planes.",
