@@ -1,21 +1,27 @@
 /** The documents that LangChain's stores of one folder keep beside the index. */
 
-/** As LangChain's `SynchronousInMemoryDocstore` and HNSWLib's docstore write them. */
-export interface Document {
+import type { Row } from "../source.js";
+
+interface Document {
   readonly id?: string;
   readonly pageContent?: string;
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
+/** Keys and documents, as `docstore.json` of HNSWLib and of FaissStore has them. */
 export type Entries = readonly (readonly [string | number, Document])[];
 
-/** The documents' own ids if each has one and no two are equal; otherwise the docstore's. */
-export function idsOf(documents: ReadonlyMap<string, Document>): ReadonlyMap<string, string> {
-  const own = new Set(Array.from(documents.values(), ({ id }) => id).filter((id) => id !== undefined));
-  const isOwn = own.size === documents.size;
-  return new Map(Array.from(documents, ([key, { id = key }]) => [key, isOwn ? id : key]));
-}
-
-export function rowOf({ pageContent, metadata = {} }: Document) {
-  return { contents: pageContent, metadata };
+/**
+ * Everything but the vectors, by the docstore's keys. Ids are the documents' own if each has one
+ * and no two are equal; otherwise the keys.
+ */
+export function documentsOf(entries: Entries): ReadonlyMap<string, Omit<Row, "vector">> {
+  const own = new Set(entries.map(([, { id }]) => id).filter((id) => id !== undefined));
+  const isOwn = own.size === entries.length;
+  return new Map(
+    entries.map(([number, { id, pageContent: contents, metadata = {} }]) => {
+      const key = String(number);
+      return [key, { id: isOwn ? id : key, contents, metadata }];
+    }),
+  );
 }

@@ -7,8 +7,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Metric } from "sealdex/core";
 import { parseJson } from "../json-values.js";
-import { invalid, type Row, type Source, type SourceDescription } from "../source.js";
-import { type Document, type Entries, idsOf, rowOf } from "./docstore.js";
+import { invalid, type Source } from "../source.js";
+import { documentsOf, type Entries } from "./docstore.js";
 import { FileReader, floatsOf, sizeAt, versionOf } from "./file-reader.js";
 
 /** Kind, dimension, count, two unused numbers, whether it is trained, metric. */
@@ -27,53 +27,41 @@ interface Flat {
   readonly start: number;
 }
 
-export class FaissSource implements Source {
-  readonly name: string;
-  readonly #folder: string;
-
-  constructor(folder: string) {
-    this.name = `faiss:${folder}`;
-    this.#folder = folder;
-  }
-
-  #path(name: string): string {
-    return join(this.#folder, name);
-  }
-
-  async describe(): Promise<SourceDescription> {
-    const file = await FileReader.open(this.#path("faiss.index"));
-    try {
-      const { count, metric } = await findFlat(file, 0);
-      const version = await versionOf(this.#path("docstore.json"), this.#path("faiss.index"));
-      return { rows: count, metric, version };
-    } finally {
-      await file.close();
-    }
-  }
-
-  async *rows(after: number = 0): AsyncGenerator<Row, void, undefined> {
-    const stored = parseJson(await readFile(this.#path("docstore.json"), "utf8"));
-    const [entries, mapping] = stored as [Entries, Readonly<Record<string, string>>];
-    const documents = new Map<string, Document>(entries.map(([key, document]) => [String(key), document]));
-    const ids = idsOf(documents);
-    const file = await FileReader.open(this.#path("faiss.index"));
-    try {
-      const { dimension, count, start } = await findFlat(file, 0);
-      for (let first = after; first < count; first += chunkVectors) {
-        const vectors = Math.min(chunkVectors, count - first);
-        const chunk = await file.read(start + first * dimension * 4, vectors * dimension * 4);
-        for (let i = 0; i < vectors; i++) {
-          const key = mapping[String(first + i)];
-          const document = documents.get(key);
-          if (document === undefined) throw invalid(`docstore.json: no document for vector ${first + i}`);
-          const vector = floatsOf(chunk, i * dimension * 4, dimension);
-          yield { ...rowOf(document), id: ids.get(key), vector, cursor: first + i + 1 };
-        }
+export function faissSource(folder: string): Source {
+  const [docstore, index] = ["docstore.json", "faiss.index"].map((name) => join(folder, name));
+  return {
+    name: `faiss:${folder}`,
+    async describe() {
+      const file = await FileReader.open(index);
+      try {
+        const { count, metric } = await findFlat(file, 0);
+        return { rows: count, metric, version: await versionOf(docstore, index) };
+      } finally {
+        await file.close();
       }
-    } finally {
-      await file.close();
-    }
-  }
+    },
+    async *rows(after: number = 0) {
+      const stored = parseJson(await readFile(docstore, "utf8"));
+      const [entries, mapping] = stored as [Entries, Readonly<Record<string, string>>];
+      const documents = documentsOf(entries);
+      const file = await FileReader.open(index);
+      try {
+        const { dimension, count, start } = await findFlat(file, 0);
+        for (let first = after; first < count; first += chunkVectors) {
+          const vectors = Math.min(chunkVectors, count - first);
+          const chunk = await file.read(start + first * dimension * 4, vectors * dimension * 4);
+          for (let i = 0; i < vectors; i++) {
+            const document = documents.get(mapping[String(first + i)]);
+            if (document === undefined) throw invalid(`${docstore}: no document for vector ${first + i}`);
+            const vector = floatsOf(chunk, i * dimension * 4, dimension);
+            yield { ...document, vector, cursor: first + i + 1 };
+          }
+        }
+      } finally {
+        await file.close();
+      }
+    },
+  };
 }
 
 async function findFlat(file: FileReader, position: number): Promise<Flat> {
@@ -86,12 +74,8 @@ async function findFlat(file: FileReader, position: number): Promise<Flat> {
   const [dimension, count] = [header.readInt32LE(4), sizeAt(header, 8)];
   if (sizeAt(header, headerBytes) !== dimension * count)
     throw invalid(`${file.path}: its sizes do not agree`);
-  return {
-    dimension,
-    count,
-    metric: kind === "IxF2" ? "squared_euclidean" : undefined,
-    start: position + headerBytes + 8,
-  };
+  const metric = kind === "IxF2" ? "squared_euclidean" : undefined;
+  return { dimension, count, metric, start: position + headerBytes + 8 };
 }
 
 async function endOfGraph(file: FileReader, position: number): Promise<number> {

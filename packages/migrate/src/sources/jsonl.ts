@@ -4,38 +4,28 @@ import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { type FieldNames, splitFields } from "../fields.js";
 import { parseJson } from "../json-values.js";
-import { invalid, type Row, type Source, type SourceDescription } from "../source.js";
+import { invalid, type Source } from "../source.js";
 import { versionOf } from "./file-reader.js";
 
-export class JsonlSource implements Source {
-  readonly name: string;
-  readonly #path: string;
-  readonly #names: FieldNames;
-
-  constructor(path: string, names: FieldNames) {
-    this.name = `jsonl:${path}`;
-    this.#path = path;
-    this.#names = names;
-  }
-
-  async describe(): Promise<SourceDescription> {
-    return { rows: undefined, metric: undefined, version: await versionOf(this.#path) };
-  }
-
-  /** The cursor is the number of lines before it. */
-  async *rows(after: number = 0): AsyncGenerator<Row, void, undefined> {
-    const input = createReadStream(this.#path);
-    let number = 0;
-    try {
-      for await (const line of createInterface({ input, crlfDelay: Infinity })) {
-        number++;
-        if (number <= after || line.trim() === "") continue;
-        yield { ...splitFields(recordOf(line, number), this.#names), cursor: number };
+export function jsonlSource(path: string, names: FieldNames): Source {
+  return {
+    name: `jsonl:${path}`,
+    describe: async () => ({ rows: undefined, metric: undefined, version: await versionOf(path) }),
+    /** The cursor is the number of lines before it. */
+    async *rows(after: number = 0) {
+      const input = createReadStream(path);
+      let number = 0;
+      try {
+        for await (const line of createInterface({ input, crlfDelay: Infinity })) {
+          number++;
+          if (number <= after || line.trim() === "") continue;
+          yield { ...splitFields(recordOf(line, number), names), cursor: number };
+        }
+      } finally {
+        input.destroy();
       }
-    } finally {
-      input.destroy();
-    }
-  }
+    },
+  };
 }
 
 function recordOf(line: string, number: number): Readonly<Record<string, unknown>> {

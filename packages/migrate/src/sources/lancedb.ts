@@ -3,50 +3,38 @@
 import { basename, dirname } from "node:path";
 import type { Table } from "@lancedb/lancedb";
 import { type FieldNames, splitFields } from "../fields.js";
-import { peerMissing, type Row, type Source, type SourceDescription } from "../source.js";
+import { peerMissing, type Source } from "../source.js";
 
 const pageRows = 1000;
 
-export class LancedbSource implements Source {
-  readonly name: string;
-  readonly #path: string;
-  readonly #names: FieldNames;
-  #table: Promise<Table> | undefined;
-
-  /** The database's folder or URL, and the name of the table. */
-  constructor(path: string, names: FieldNames) {
-    this.name = `lancedb:${path}`;
-    this.#path = path;
-    this.#names = names;
-  }
-
-  async describe(): Promise<SourceDescription> {
-    const table = await this.#open();
-    return {
-      rows: await table.countRows(),
-      metric: undefined,
-      version: String(await table.version()),
-    };
-  }
-
-  async *rows(after: number = 0): AsyncGenerator<Row, void, undefined> {
-    const table = await this.#open();
-    const count = await table.countRows();
-    for (let offset = after; offset < count; offset += pageRows) {
-      const records = (await table.query().limit(pageRows).offset(offset).toArray()) as object[];
-      for (const [i, record] of records.entries()) {
-        yield { ...splitFields(plainRow(record), this.#names), cursor: offset + i + 1 };
+/** The database's folder or URL, and the name of the table. */
+export function lancedbSource(path: string, names: FieldNames): Source {
+  let opened: Promise<Table> | undefined;
+  const open = () => (opened ??= openTable(path));
+  return {
+    name: `lancedb:${path}`,
+    async describe() {
+      const table = await open();
+      return {
+        rows: await table.countRows(),
+        metric: undefined,
+        version: String(await table.version()),
+      };
+    },
+    async *rows(after: number = 0) {
+      const table = await open();
+      const count = await table.countRows();
+      for (let offset = after; offset < count; offset += pageRows) {
+        const records = (await table.query().limit(pageRows).offset(offset).toArray()) as object[];
+        for (const [i, record] of records.entries()) {
+          yield { ...splitFields(plainRow(record), names), cursor: offset + i + 1 };
+        }
       }
-    }
-  }
-
-  #open(): Promise<Table> {
-    return (this.#table ??= openTable(this.#path));
-  }
-
-  async close(): Promise<void> {
-    (await this.#table)?.close();
-  }
+    },
+    async close() {
+      (await opened)?.close();
+    },
+  };
 }
 
 async function openTable(path: string): Promise<Table> {

@@ -3,7 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { idText, vectorOf } from "../fields.js";
 import { parseJson } from "../json-values.js";
-import { invalid, type Row, type Source, type SourceDescription } from "../source.js";
+import { invalid, type Source } from "../source.js";
 import { versionOf } from "./file-reader.js";
 
 interface MemoryVector {
@@ -13,31 +13,24 @@ interface MemoryVector {
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
-export class MemorySource implements Source {
-  readonly name: string;
-  readonly #path: string;
-
-  constructor(path: string) {
-    this.name = `memory:${path}`;
-    this.#path = path;
-  }
-
-  async describe(): Promise<SourceDescription> {
-    const { length } = await this.#vectors();
-    return { rows: length, metric: "cosine", version: await versionOf(this.#path) };
-  }
-
-  async *rows(after: number = 0): AsyncGenerator<Row, void, undefined> {
-    const vectors = await this.#vectors();
-    for (let i = after; i < vectors.length; i++) {
-      const { id, content, embedding, metadata = {} } = vectors[i];
-      yield { id: idText(id), vector: vectorOf(embedding), contents: content, metadata, cursor: i + 1 };
-    }
-  }
-
-  async #vectors(): Promise<readonly MemoryVector[]> {
-    const vectors = parseJson(await readFile(this.#path, "utf8"));
-    if (!Array.isArray(vectors)) throw invalid(`${this.#path}: expected the JSON of memoryVectors, a list`);
+export function memorySource(path: string): Source {
+  const read = async () => {
+    const vectors = parseJson(await readFile(path, "utf8"));
+    if (!Array.isArray(vectors)) throw invalid(`${path}: expected the JSON of memoryVectors, a list`);
     return vectors as MemoryVector[];
-  }
+  };
+  return {
+    name: `memory:${path}`,
+    describe: async () => ({
+      rows: (await read()).length,
+      metric: "cosine",
+      version: await versionOf(path),
+    }),
+    async *rows(after: number = 0) {
+      for (const [i, { id, content, embedding, metadata = {} }] of (await read()).entries()) {
+        if (i < after) continue;
+        yield { id: idText(id), vector: vectorOf(embedding), contents: content, metadata, cursor: i + 1 };
+      }
+    },
+  };
 }

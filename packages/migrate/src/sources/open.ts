@@ -15,21 +15,21 @@ type Open = (rest: string, options: SourceOptions) => Promise<Source>;
 
 /** Each source is loaded when it is used. */
 const kinds: Readonly<Record<string, Open>> = {
-  hnswlib: async (path) => new (await import("./hnswlib.js")).HnswlibSource(path),
-  faiss: async (path) => new (await import("./faiss.js")).FaissSource(path),
-  memory: async (path) => new (await import("./memory.js")).MemorySource(path),
-  jsonl: async (path, { fields }) => new (await import("./jsonl.js")).JsonlSource(path, fields),
-  parquet: async (path, { fields }) => new (await import("./parquet.js")).ParquetSource(path, fields),
-  lancedb: async (path, { fields }) => new (await import("./lancedb.js")).LancedbSource(path, fields),
-  pgvector: async (url, { fields }) => new (await import("./pgvector.js")).PgvectorSource(urlOf(url), fields),
+  hnswlib: async (path) => (await import("./hnswlib.js")).hnswlibSource(path),
+  faiss: async (path) => (await import("./faiss.js")).faissSource(path),
+  memory: async (path) => (await import("./memory.js")).memorySource(path),
+  jsonl: async (path, { fields }) => (await import("./jsonl.js")).jsonlSource(path, fields),
+  parquet: async (path, { fields }) => (await import("./parquet.js")).parquetSource(path, fields),
+  lancedb: async (path, { fields }) => (await import("./lancedb.js")).lancedbSource(path, fields),
+  pgvector: async (url, { fields }) => (await import("./pgvector.js")).pgvectorSource(urlOf(url), fields),
   chroma: async (url, { environment }) =>
-    new (await import("./chroma.js")).ChromaSource(urlOf(url), environment.CHROMA_API_KEY),
+    (await import("./chroma.js")).chromaSource(urlOf(url), environment.CHROMA_API_KEY),
   qdrant: async (url, { fields, environment }) =>
-    new (await import("./qdrant.js")).QdrantSource(urlOf(url), fields, environment.QDRANT_API_KEY),
+    (await import("./qdrant.js")).qdrantSource(urlOf(url), fields, environment.QDRANT_API_KEY),
   pinecone: async (url, { fields, environment }) =>
-    new (await import("./pinecone.js")).PineconeSource(urlOf(url), fields, environment.PINECONE_API_KEY),
+    (await import("./pinecone.js")).pineconeSource(urlOf(url), fields, environment.PINECONE_API_KEY),
   cyborgdb: async (url, { keyFile, environment }) =>
-    new (await import("./cyborgdb.js")).CyborgdbSource(urlOf(url), keyFile, environment.CYBORGDB_API_KEY),
+    (await import("./cyborgdb.js")).cyborgdbSource(urlOf(url), keyFile, environment.CYBORGDB_API_KEY),
 };
 
 /** `hnswlib:./folder`, `chroma:http://host:8000/collection`, … */
