@@ -12,10 +12,7 @@ export class ProgressBar {
     if (this.#bar === undefined || this.#phase !== phase) {
       this.end();
       this.#phase = phase;
-      const format =
-        total === undefined
-          ? "{value} {phase}"
-          : "[{bar}] {percentage} % {value} {phase}, {eta_formatted} left";
+      const format = total === undefined ? "{value} {phase}" : "[{bar}] {percentage} % {phase}";
       this.#bar = new cliProgress.SingleBar({ format, stream: process.stderr, clearOnComplete: true });
       this.#bar.start(total ?? 0, done, { phase });
     }

@@ -19,6 +19,8 @@ test("JSONL: fields of other stores, odd metadata, lines of our own export", asy
       '{"id":"gone","vector":null}',
     ].join("\r\n"),
   );
+  const planned = await workspace.run("jsonl:rows.jsonl", ["--plan"]);
+  expect(planned.stdout).toContain("From jsonl:rows.jsonl: 4 rows, metric not known (give --metric).");
   const { code, stdout } = await workspace.run("jsonl:rows.jsonl", ["--metric", "euclidean", "--text-index"]);
   expect(stdout).toContain("metadata.big: integer beyond 2^53 (1)\n  metadata.inf: Infinity (1)");
   expect(stdout).toContain("without a vector: 1 row (gone)");

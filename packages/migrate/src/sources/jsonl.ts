@@ -10,22 +10,31 @@ import { versionOf } from "./file-reader.js";
 export function jsonlSource(path: string, names: FieldNames): Source {
   return {
     name: `jsonl:${path}`,
-    describe: async () => ({ rows: undefined, metric: undefined, version: await versionOf(path) }),
+    async describe() {
+      let rows = 0;
+      for await (const _ of linesOf(path, 0)) rows++;
+      return { rows, metric: undefined, version: await versionOf(path) };
+    },
     /** The cursor is the number of lines before it. */
     async *rows(after: number = 0) {
-      const input = createReadStream(path);
-      let number = 0;
-      try {
-        for await (const line of createInterface({ input, crlfDelay: Infinity })) {
-          number++;
-          if (number <= after || line.trim() === "") continue;
-          yield { ...splitFields(recordOf(line, number), names), cursor: number };
-        }
-      } finally {
-        input.destroy();
+      for await (const { line, number } of linesOf(path, after)) {
+        yield { ...splitFields(recordOf(line, number), names), cursor: number };
       }
     },
   };
+}
+
+async function* linesOf(path: string, after: number) {
+  const input = createReadStream(path);
+  let number = 0;
+  try {
+    for await (const line of createInterface({ input, crlfDelay: Infinity })) {
+      number++;
+      if (number > after && line.trim() !== "") yield { line, number };
+    }
+  } finally {
+    input.destroy();
+  }
 }
 
 function recordOf(line: string, number: number): Readonly<Record<string, unknown>> {
