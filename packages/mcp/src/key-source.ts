@@ -13,6 +13,12 @@ export interface KeyReference {
   readonly environment: Environment;
 }
 
+/** Refuses another reference, without repeating it: it may be a key by mistake. */
+export function checkReference(reference: string): void {
+  if (/^(file|passphrase-file|keyring|aws-kms|vault):./.test(reference)) return;
+  throw new Error("--key: expected file:, passphrase-file:, keyring:, aws-kms: or vault:, and which key");
+}
+
 /** Opens `file:…`, `passphrase-file:…`, `keyring:…`, `aws-kms:…` or `vault:…`. */
 export async function openKeySource({ reference, create, environment }: KeyReference): Promise<IndexKey> {
   const [, kind, rest = ""] = /^([a-z-]+):(.+)$/.exec(reference) ?? [];
@@ -22,8 +28,6 @@ export async function openKeySource({ reference, create, environment }: KeyRefer
       return fileKey(expandHome(rest), { create });
     case "passphrase-file":
       return passphraseKey((await readFile(expandHome(rest), "utf8")).replace(/[\r\n]+$/, ""));
-    case "keyring":
-      return keyOfKeyring(rest, create);
     case "aws-kms":
       return awsKmsKey({ keyId: rest });
     case "vault": {
@@ -41,7 +45,7 @@ export async function openKeySource({ reference, create, environment }: KeyRefer
       });
     }
     default:
-      throw new Error("--key: expected file:, passphrase-file:, keyring:, aws-kms: or vault:, and which key");
+      return keyOfKeyring(rest, create);
   }
 }
 
@@ -53,8 +57,9 @@ async function keyOfKeyring(name: string, create: boolean): Promise<string> {
     throw new Error("--key keyring: @napi-rs/keyring is not installed for this system", { cause });
   });
   let key: string | null;
-  const entry = new Entry(keyringService, name);
   try {
+    // The other keyring of Linux forgets keys when the machine restarts.
+    const entry = new Entry(keyringService, name, { linux: { store: "secret-service" } });
     key = entry.getPassword();
     if (key === null && create) {
       key = generateKey();

@@ -17,7 +17,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 export function parseLocation(text: string, environment: Environment): StorageLocation {
   // One letter is a drive of Windows.
-  if (!/^[a-z]{2,}:/i.test(text)) return { location: "local", path: resolve(expandHome(text)) };
+  if (!/^[a-z][a-z0-9]+:/i.test(text)) return { location: "local", path: resolve(expandHome(text)) };
   if (/^rediss?:\/\//.test(text)) return { location: "redis", connectionString: text };
   if (/^postgres(ql)?:\/\//.test(text)) return { location: "postgres", connectionString: text };
   const url = URL.canParse(text) ? new URL(text) : undefined;

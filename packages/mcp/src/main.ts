@@ -9,7 +9,7 @@ import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js"
 import { Command, InvalidArgumentError, Option } from "commander";
 import { DocumentIndex } from "./documents/document-index.js";
 import { digestOf, memory } from "./documents/document.js";
-import { openKeySource } from "./key-source.js";
+import { checkReference, openKeySource } from "./key-source.js";
 import { defaultLocation, expandHome, parseLocation } from "./location.js";
 import { createServer, type Served } from "./server/create-server.js";
 
@@ -70,6 +70,7 @@ try {
 async function run(options: Options): Promise<void> {
   const reference = options.key ?? (options.keyFile && `file:${options.keyFile}`);
   if (!reference) throw new Error("expected --key-file or --key");
+  checkReference(reference);
   const token = options.http === undefined ? "" : readToken(options);
   const { folder: folderPath, readOnly } = options;
   const index = new DocumentIndex({

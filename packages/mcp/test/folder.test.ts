@@ -175,3 +175,18 @@ test("an empty folder, as one that is not mounted, removes nothing", async () =>
   const status = await until(await start(), ({ folder }) => folder?.state === "failed");
   expect(status.documents).toBe(2);
 });
+
+test("files that are no documents cause no comparison of the whole folder", async () => {
+  workspace.write(".gitignore", "ignored/\n");
+  workspace.write("a.md", "Fine.");
+  workspace.write("ignored/b.md", "Not read.");
+  const running = await start();
+  const { folder } = await until(running, inStep(1));
+  workspace.write("program.js", "1");
+  workspace.write("ignored/deep/c.md", "Not read.");
+  workspace.write("temporary", "1");
+  rmSync(join(workspace.notes, "temporary"));
+  workspace.write("d.md", "Read.");
+  const after = await until(running, inStep(2));
+  expect(after.folder?.comparedAt).toBe(folder?.comparedAt);
+});

@@ -101,6 +101,7 @@ export interface Status {
   readonly folder?: {
     readonly source: string;
     readonly state: string;
+    readonly comparedAt?: string;
     readonly skipped: number;
     readonly skippedFiles: readonly string[];
   };

@@ -59,7 +59,8 @@ describe.each(["stdio", "http"])("over %s", (transport) => {
   test("signs of a query mean nothing", async () => {
     const { text } = await call(client, "search", { query: '"keys" -salmon rotated*', limit: 1 });
     expect(text).toContain("The salmon key");
-    expect((await call(client, "search", { query: "???" })).isError).toBe(false);
+    for (const query of ["???", '"', " ", "+-*"])
+      expect((await call(client, "search", { query })).isError, query).toBe(false);
   });
 
   test("texts are marked as data, and no document can end its mark", async () => {
@@ -95,6 +96,7 @@ describe.each(["stdio", "http"])("over %s", (transport) => {
     }
     expect(letters.match(/violets/g)).toHaveLength(2000);
 
+    expect(await call(client, "read", { document, part: 1000 })).toMatchObject({ isError: true });
     expect((await call(client, "forget", { document })).text).toBe("Forgotten.");
     expect(await call(client, "forget", { document })).toMatchObject({ isError: true });
     expect(await call(client, "read", { document })).toMatchObject({ isError: true });

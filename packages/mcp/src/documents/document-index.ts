@@ -70,13 +70,14 @@ export class DocumentIndex {
     });
   }
 
-  /** A page of a document, from one of its parts on. Undefined if there is no such document. */
+  /** A page of a document, from one of its parts on. Undefined if there is none. */
   async read(document: string, from: number): Promise<Page | undefined> {
     const index = await this.open();
     const doc = docOf(...splitName(document));
     const [first] = await index.get([passageId(doc, 0)], { include: ["metadata"] });
     if (first === undefined) return undefined;
     const { parts = 1 } = first.metadata as unknown as PassageMetadata;
+    if (from >= parts) return undefined;
     const texts: string[] = [];
     let length = 0;
     let part = from;

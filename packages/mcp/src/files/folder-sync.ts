@@ -34,6 +34,8 @@ export class FolderSync {
   private readonly log: (text: string) => void;
   private readonly stopping = new AbortController();
   private readonly skipped = new Map<string, string>();
+  /** Folders with documents. If one of them is deleted or moved, the watcher may name only itself. */
+  private readonly folders = new Set<string>();
   private current: Omit<SyncState, "skipped"> = { running: false, files: 0 };
   private running: Promise<void> = Promise.resolve();
   private wholeRun: NodeJS.Timeout | undefined;
@@ -95,6 +97,7 @@ export class FolderSync {
     this.skipped.clear();
     const records = await this.index.records(this.source);
     const gone = new Set(records.keys());
+    for (const path of gone) this.addFolders(path);
     const batch = new Batch(this.index);
     for await (const file of this.folder.files()) {
       if (this.stopping.signal.aborted) return;
@@ -110,14 +113,18 @@ export class FolderSync {
     await this.index.remove(this.source, [...gone]);
   }
 
-  /** False if one of the paths is no document, now or before: it may be a folder, or rules of what to ignore. */
+  /** False if one of the paths is a folder, or has rules of files to ignore: the whole folder must be compared. */
   private async compareFiles(paths: readonly string[]): Promise<boolean> {
     const gone: string[] = [];
     const batch = new Batch(this.index);
     for (const path of paths) {
       const file = await this.folder.find(path);
       const record = await this.index.record(this.source, path);
-      if (!file && !record) return false;
+      if (!file && !record) {
+        const isRules = /(^|\/)\.gitignore$/.test(path);
+        if (isRules || this.folders.has(path) || (await this.folder.isFolder(path))) return false;
+        continue;
+      }
       this.skipped.delete(path);
       if (!file || !(await this.compareFile(batch, file, record))) gone.push(path);
     }
@@ -141,8 +148,13 @@ export class FolderSync {
       this.skipped.set(path, error instanceof Error ? error.message : "unknown");
       return false;
     }
+    this.addFolders(path);
     await batch.add(document, stored !== undefined);
     return true;
+  }
+
+  private addFolders(path: string): void {
+    for (let i = path.indexOf("/"); i > 0; i = path.indexOf("/", i + 1)) this.folders.add(path.slice(0, i));
   }
 }
 

@@ -64,17 +64,13 @@ export class Folder {
 
   /** The document with this path. Undefined if there is none, or `files` leaves it out. */
   async find(path: string): Promise<FolderFile | undefined> {
-    if (!isReadable(path)) return undefined;
-    let rules: readonly Rules[] = [];
-    for (let slash = -1; ;) {
-      const base = path.slice(0, slash + 1);
-      const folder = await lstat(this.absolute(base)).catch(() => undefined);
-      if (!folder?.isDirectory() || (base !== "" && !isWanted(base, rules))) return undefined;
-      rules = await this.addRules(base, rules);
-      slash = path.indexOf("/", slash + 1);
-      if (slash < 0) break;
-    }
-    return isWanted(path, rules) ? this.stat(path) : undefined;
+    const rules = isReadable(path) ? await this.rulesAbove(path) : undefined;
+    return rules && isWanted(path, rules) ? this.stat(path) : undefined;
+  }
+
+  /** Whether this path is a folder that `files` enters. */
+  async isFolder(path: string): Promise<boolean> {
+    return (await this.rulesAbove(`${path}/`)) !== undefined;
   }
 
   /** The bytes of a file in this folder. Refuses one that a link replaced in the meantime. */
@@ -98,6 +94,18 @@ export class Folder {
   private async stat(path: string): Promise<FolderFile | undefined> {
     const found = await lstat(this.absolute(path)).catch(() => undefined);
     return found?.isFile() ? { path, size: found.size, mtimeMs: found.mtimeMs } : undefined;
+  }
+
+  /** The rules for a path. Undefined if one of the folders above it is none, or left out. */
+  private async rulesAbove(path: string): Promise<readonly Rules[] | undefined> {
+    let rules: readonly Rules[] = [];
+    for (let end = 0; ; end = path.indexOf("/", end) + 1) {
+      const base = path.slice(0, end);
+      const found = await lstat(this.absolute(base)).catch(() => undefined);
+      if (!found?.isDirectory() || (base !== "" && !isWanted(base, rules))) return undefined;
+      rules = await this.addRules(base, rules);
+      if (!path.includes("/", end)) return rules;
+    }
   }
 
   private async addRules(base: string, inherited: readonly Rules[]): Promise<readonly Rules[]> {

@@ -63,7 +63,7 @@ export function createServer(served: Served): McpServer {
     (input, extra) =>
       answer(served, extra, async () => {
         const page = await index.read(input.document, input.part);
-        if (page === undefined) throw new Refusal("There is no such document.");
+        if (page === undefined) throw new Refusal("There is no such document, or it has no such part.");
         const next = page.next === undefined ? "" : `\n\nIt continues with part ${page.next}.`;
         return asData([{ document: input.document, part: input.part, text: page.text }]) + next;
       }),

@@ -1,0 +1,74 @@
+/** Locations and keys, as the command line names them. */
+
+import { execFile } from "node:child_process";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { generateKey } from "sealdex/core";
+import { expect, test } from "vitest";
+import { openKeySource } from "../src/key-source.js";
+import { parseLocation } from "../src/location.js";
+import { call, connectStdio, program, Workspace } from "./start-server.js";
+
+test("locations", () => {
+  const environment = { GCS_HMAC_ACCESS_ID: "id", GCS_HMAC_SECRET: "secret" };
+  const parse = (text: string) => parseLocation(text, environment);
+  expect(parse("~/index")).toEqual({ location: "local", path: join(homedir(), "index") });
+  expect(parse("data")).toEqual({ location: "local", path: resolve("data") });
+  expect(parse("s3://bucket/a/b?region=eu-north-1&endpoint=https%3A%2F%2Fs3.example")).toEqual({
+    location: "s3",
+    bucket: "bucket",
+    path: "a/b",
+    region: "eu-north-1",
+    endpoint: "https://s3.example",
+  });
+  expect(parse("gs://bucket")).toEqual({
+    location: "gcs",
+    bucket: "bucket",
+    accessKey: "id",
+    secretKey: "secret",
+  });
+  for (const text of ["redis://host/1", "rediss://host"])
+    expect(parse(text)).toEqual({ location: "redis", connectionString: text });
+  for (const text of ["postgres://host/db", "postgresql://host/db"])
+    expect(parse(text)).toEqual({ location: "postgres", connectionString: text });
+  for (const text of ["s3://", "s3://user:secret@bucket", "s3://bucket?other=1", "ftp://host", "file:x"])
+    expect(() => parse(text)).toThrow(/^--location: expected a folder, s3:[^@]*$/);
+});
+
+const run = (...args: readonly string[]) => promisify(execFile)(process.execPath, [program, ...args]);
+
+test("the command line is checked at the start, and no error repeats a key", async () => {
+  const key = generateKey();
+  await expect(run()).rejects.toThrow("expected --key-file or --key");
+  await expect(run("--key-file", "a", "--key", "file:b")).rejects.toThrow("cannot be used with");
+  await expect(run("--key-file", "a", "--folder", "/none")).rejects.toThrow("there is no folder /none");
+  await expect(run("--key-file", "a", "--http", "x")).rejects.toThrow("expected a port");
+  const refused = (await run("--key", key).catch((error: unknown) => error)) as { stderr: string };
+  expect(refused.stderr).toContain("--key: expected file:, passphrase-file:, keyring:");
+  expect(refused.stderr).not.toContain(key);
+});
+
+test("a passphrase in a file opens an index again", async () => {
+  const workspace = new Workspace();
+  workspace.write("../passphrase", "six random words and some more\n");
+  const key = `passphrase-file:${join(workspace.root, "passphrase")}`;
+  for (const round of [1, 2]) {
+    const client = await connectStdio(["--key", key, "--location", workspace.location]);
+    if (round === 1) await call(client, "remember", { text: "Violets are blue." });
+    expect((await call(client, "search", { query: "violets" })).text).toContain("Violets are blue.");
+    await client.close();
+  }
+  workspace.remove();
+});
+
+test("services and keyrings are named, not opened, until the index is", async () => {
+  const open = (reference: string, environment = {}) =>
+    openKeySource({ reference, create: false, environment });
+  await expect(open("aws-kms:alias/notes")).resolves.toHaveProperty("wrap");
+  await expect(open("vault:https://host/transit/notes", { VAULT_TOKEN: "t" })).resolves.toHaveProperty(
+    "wrap",
+  );
+  await expect(open("vault:https://host/transit/notes")).rejects.toThrow("VAULT_TOKEN");
+  await expect(open("keyring:of no user")).rejects.toThrow(/^--key keyring: /);
+});
