@@ -1,6 +1,7 @@
 /** The key of the index: a file, the keyring of the system, a key management service. Never an argument of a tool. */
 
 import { readFile } from "node:fs/promises";
+import { userInfo } from "node:os";
 import type { IndexKey } from "sealdex/core";
 import { expandHome } from "./location.js";
 
@@ -13,6 +14,12 @@ export interface KeyReference {
   readonly environment: Environment;
 }
 
+export interface KeySource {
+  readonly indexKey: IndexKey;
+  /** Called once the key has created an index: another process may have replaced it in the meantime. */
+  readonly keep?: () => void;
+}
+
 /** Refuses another reference, without repeating it: it may be a key by mistake. */
 export function checkReference(reference: string): void {
   if (/^(file|passphrase-file|keyring|aws-kms|vault):./.test(reference)) return;
@@ -20,29 +27,26 @@ export function checkReference(reference: string): void {
 }
 
 /** Opens `file:…`, `passphrase-file:…`, `keyring:…`, `aws-kms:…` or `vault:…`. */
-export async function openKeySource({ reference, create, environment }: KeyReference): Promise<IndexKey> {
+export async function openKeySource({ reference, create, environment }: KeyReference): Promise<KeySource> {
   const [, kind, rest = ""] = /^([a-z-]+):(.+)$/.exec(reference) ?? [];
   const { awsKmsKey, fileKey, passphraseKey, vaultKey } = await import("sealdex/core");
   switch (kind) {
     case "file":
-      return fileKey(expandHome(rest), { create });
-    case "passphrase-file":
-      return passphraseKey((await readFile(expandHome(rest), "utf8")).replace(/[\r\n]+$/, ""));
+      return { indexKey: fileKey(expandHome(rest), { create }) };
+    case "passphrase-file": {
+      const passphrase = (await readFile(expandHome(rest), "utf8")).replace(/[\r\n]+$/, "");
+      return { indexKey: passphraseKey(passphrase) };
+    }
     case "aws-kms":
-      return awsKmsKey({ keyId: rest });
+      return { indexKey: awsKmsKey({ keyId: rest }) };
     case "vault": {
       const { VAULT_TOKEN: token, VAULT_NAMESPACE: namespace } = environment;
       const { origin, pathname } = new URL(rest);
       const path = pathname.split("/").slice(1).map(decodeURIComponent);
       const key = path.pop() ?? "";
       if (!token) throw new Error("--key vault: expected a token in VAULT_TOKEN");
-      return vaultKey({
-        address: origin,
-        mount: path.join("/"),
-        key,
-        token,
-        ...(namespace && { namespace }),
-      });
+      const place = { address: origin, mount: path.join("/"), key };
+      return { indexKey: vaultKey({ ...place, token, ...(namespace && { namespace }) }) };
     }
     default:
       return keyOfKeyring(rest, create);
@@ -51,23 +55,28 @@ export async function openKeySource({ reference, create, environment }: KeyRefer
 
 const keyringService = "sealdex";
 
-async function keyOfKeyring(name: string, create: boolean): Promise<string> {
-  const { generateKey } = await import("sealdex/core");
+async function keyOfKeyring(name: string, create: boolean): Promise<KeySource> {
+  const { generateKey, SealdexError } = await import("sealdex/core");
   const { Entry } = await import("@napi-rs/keyring").catch((cause: unknown) => {
-    throw new Error("--key keyring: @napi-rs/keyring is not installed for this system", { cause });
+    throw new SealdexError("not_supported", "keyring: there is no @napi-rs/keyring for this system", {
+      cause,
+    });
   });
-  let key: string | null;
+  // Clients start servers with few variables of the environment; this is where systemd has the bus.
+  if (process.platform === "linux")
+    process.env.DBUS_SESSION_BUS_ADDRESS ??= `unix:path=/run/user/${userInfo().uid}/bus`;
   try {
     // The other keyring of Linux forgets keys when the machine restarts.
     const entry = new Entry(keyringService, name, { linux: { store: "secret-service" } });
-    key = entry.getPassword();
-    if (key === null && create) {
-      key = generateKey();
+    const found = entry.getPassword();
+    if (found !== null) return { indexKey: found };
+    if (create) {
+      const key = generateKey();
       entry.setPassword(key);
+      return { indexKey: key, keep: () => entry.setPassword(key) };
     }
   } catch (cause) {
-    throw new Error("--key keyring: the keyring of this system does not respond", { cause });
+    throw new SealdexError("storage_unavailable", "keyring: it does not respond", { cause });
   }
-  if (key === null) throw new Error(`--key keyring: there is no key ${JSON.stringify(name)}`);
-  return key;
+  throw new SealdexError("not_found", `keyring: there is no key ${JSON.stringify(name)}`);
 }

@@ -4,11 +4,11 @@ import { execFile } from "node:child_process";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
-import { generateKey } from "sealdex/core";
+import { createClient, fileKey, generateKey } from "sealdex/core";
 import { expect, test } from "vitest";
 import { openKeySource } from "../src/key-source.js";
 import { parseLocation } from "../src/location.js";
-import { call, connectStdio, program, Workspace } from "./start-server.js";
+import { call, connectStdio, inStep, program, until, Workspace } from "./start-server.js";
 
 test("locations", () => {
   const environment = { GCS_HMAC_ACCESS_ID: "id", GCS_HMAC_SECRET: "secret" };
@@ -65,10 +65,35 @@ test("a passphrase in a file opens an index again", async () => {
 test("services and keyrings are named, not opened, until the index is", async () => {
   const open = (reference: string, environment = {}) =>
     openKeySource({ reference, create: false, environment });
-  await expect(open("aws-kms:alias/notes")).resolves.toHaveProperty("wrap");
+  await expect(open("aws-kms:alias/notes")).resolves.toHaveProperty("indexKey.wrap");
   await expect(open("vault:https://host/transit/notes", { VAULT_TOKEN: "t" })).resolves.toHaveProperty(
-    "wrap",
+    "indexKey.wrap",
   );
   await expect(open("vault:https://host/transit/notes")).rejects.toThrow("VAULT_TOKEN");
-  await expect(open("keyring:of no user")).rejects.toThrow(/^--key keyring: /);
+  await expect(open("keyring:of no user")).rejects.toThrow(/^keyring: /);
+});
+
+test("a read-only key opens a server that changes nothing, and a folder cannot be kept in step with it", async () => {
+  const workspace = new Workspace();
+  workspace.write("a.md", "Violets are blue.");
+  workspace.write("../reader.key", generateKey());
+  const reader = fileKey(join(workspace.root, "reader.key"));
+  const owner = await connectStdio(workspace.args("--folder", workspace.notes));
+  await until(owner, inStep(1));
+  await owner.close();
+  await using client = createClient({ indexLocation: { location: "local", path: workspace.location } });
+  const index = await client.loadIndex({ indexName: "notes", indexKey: fileKey(workspace.keyFile) });
+  await index.wraps.add({ name: "reader", key: reader, access: "read-only" });
+
+  const args = ["--key-file", join(workspace.root, "reader.key"), "--location", workspace.location];
+  const reading = await connectStdio([...args, "--read-only"]);
+  expect((await call(reading, "search", { query: "violets" })).text).toContain("Violets are blue.");
+  await reading.close();
+  workspace.write("b.md", "Roses are red.");
+  const writing = await connectStdio([...args, "--folder", workspace.notes]);
+  const { folder } = await until(writing, (status) => status.folder?.state === "failed");
+  expect(folder?.failure).toMatch(/read-only/);
+  expect((await call(writing, "remember", { text: "x" })).isError).toBe(true);
+  await writing.close();
+  workspace.remove();
 });

@@ -102,6 +102,7 @@ export interface Status {
     readonly source: string;
     readonly state: string;
     readonly comparedAt?: string;
+    readonly failure?: string;
     readonly skipped: number;
     readonly skippedFiles: readonly string[];
   };

@@ -1,6 +1,7 @@
 /** The index of all documents, which opens at its first use. */
 
-import type { IndexKey, StorageLocation, VectorIndex } from "sealdex/core";
+import type { StorageLocation, VectorIndex } from "sealdex/core";
+import type { KeySource } from "../key-source.js";
 import {
   type Document,
   docOf,
@@ -16,7 +17,7 @@ export interface IndexSettings {
   readonly location: StorageLocation;
   readonly indexName: string;
   /** Asked when the index opens, with whether a new key may be made. */
-  readonly key: (create: boolean) => Promise<IndexKey>;
+  readonly key: (create: boolean) => Promise<KeySource>;
   /** Whether to create the index if there is none. */
   readonly create: boolean;
 }
@@ -186,16 +187,19 @@ export class DocumentIndex {
     const client = createClient({ indexLocation: location });
     this.release = () => client.close();
     const exists = (await client.listIndexes()).includes(indexName);
-    const options = { indexName, indexKey: await key(create && !exists) };
+    const { indexKey, keep } = await key(create && !exists);
+    const options = { indexName, indexKey };
     if (exists || !create) return client.loadIndex(options);
     try {
-      return await client.createIndex({
+      const index = await client.createIndex({
         ...options,
         metric: "cosine",
         embeddingModel: "default",
         textIndex: true,
         indexConfig: { type: "ivfflat", precision: "int8" },
       });
+      keep?.();
+      return index;
     } catch (error) {
       // Another server created it in the meantime.
       if (!(error instanceof SealdexError) || error.code !== "already_exists") throw error;
