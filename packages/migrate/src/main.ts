@@ -32,8 +32,8 @@ Sources:
   hnswlib:<folder>   faiss:<folder>             as LangChain's save wrote them
   memory:<file>                                 JSON of MemoryVectorStore's memoryVectors
   jsonl:<file>       parquet:<file>
-  lancedb:<folder>/<table>                      npm install @lancedb/lancedb
-  pgvector:postgres://<host>/<database>?table=<name>   npm install pg; PGPASSWORD
+  lancedb:<folder>/<table>                      npx -p sealdex-migrate -p @lancedb/lancedb sealdex-migrate …
+  pgvector:postgres://<host>/<database>?table=<name>   npx -p sealdex-migrate -p pg sealdex-migrate …; PGPASSWORD
   chroma:http://<host>:8000/<collection>        ?tenant=…&database=…; CHROMA_API_KEY
   qdrant:https://<host>:6333/<collection>       QDRANT_API_KEY
   pinecone:https://<index host>/<namespace>     PINECONE_API_KEY

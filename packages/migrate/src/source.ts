@@ -41,9 +41,13 @@ export function invalid(message: string, cause?: unknown): SealdexError {
   return new SealdexError("invalid_request", message, ...(cause === undefined ? [] : [{ cause }]));
 }
 
-/** An optional package that the user installs. */
+/** An optional package. npx finds only those that it installs beside the command. */
 export function peerMissing(name: string, cause: unknown): SealdexError {
-  return new SealdexError("not_supported", `this source needs the package ${name}: npm install ${name}`, {
-    cause,
-  });
+  return new SealdexError(
+    "not_supported",
+    `this source needs another package: npx -p sealdex-migrate -p ${name} sealdex-migrate …`,
+    {
+      cause,
+    },
+  );
 }
