@@ -14,6 +14,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { billOfMaterials } from "./bill-of-materials.mjs";
 import { createProject, packAll, placeholder } from "./packed.mjs";
 import { npm, packages, relativeLink, root } from "./stage-package.mjs";
 
@@ -39,6 +40,7 @@ for (const packed of Object.values(tarballs)) run("npx", ["--no", "publint", "--
 for (const packed of [library, model, langchain])
   run("npx", ["--no", "attw", packed, "--profile", "node16"], root);
 
+for (const name of Object.keys(packages)) checkBill(name);
 for (const name of Object.keys(packages)) checkLinks(name, join(work, "staged", name));
 
 const project = join(work, "project");
@@ -100,6 +102,19 @@ if (!/^[0-9a-f]{64}$/.test(key)) throw new Error("sealdex-server generate-key pr
 await serveAndAsk();
 rmSync(work, { recursive: true });
 console.log("The packages install and work.");
+
+/** The bill of materials names the package, all that npm installs with it, and no tool of ours. */
+function checkBill(name) {
+  const bill = JSON.parse(billOfMaterials(join(work, "staged", name), tarballs));
+  const listed = bill.components.map((component) => component.name);
+  const { dependencies = {}, optionalDependencies = {} } = JSON.parse(
+    readFileSync(join(root, packages[name], "package.json"), "utf8"),
+  );
+  const direct = Object.keys({ ...dependencies, ...optionalDependencies });
+  const missing = direct.filter((each) => !listed.includes(each));
+  if (bill.metadata.component.name !== name || missing.length > 0 || listed.includes("vitest"))
+    throw new Error(`${name}: its bill of materials lists ${listed.join(", ") || "nothing"}`);
+}
 
 /** No link in a package leads nowhere: those to other files of the repository have its address. */
 function checkLinks(name, folder) {

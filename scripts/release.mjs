@@ -5,6 +5,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { billOfMaterials } from "./bill-of-materials.mjs";
 import { placeholder } from "./packed.mjs";
 import { integrations, npm, packages, readPublished, root, stagePackage } from "./stage-package.mjs";
 
@@ -26,20 +27,19 @@ if (new Set(versions).size > 1)
 runNpm(["run", "check"], { stdio: "inherit" });
 execFileSync(process.execPath, [join(root, "scripts", "check-integrations.mjs")], { stdio: "inherit" });
 const work = mkdtempSync(join(tmpdir(), "sealdex-release-"));
+/** By name. Later packages depend on earlier ones, and none is published before all are ready. */
+const tarballs = {};
 for (const [name, folder] of Object.entries(all)) {
   const staged = join(work, name);
   stagePackage(folder, staged, published);
-  const scope = ["--omit=dev", "--package-lock-only", "--sbom-format=cyclonedx", "--sbom-type=library"];
-  const workspace = folder === "." ? "--workspaces=false" : `--workspace=${name}`;
-  // Integrations have a lock file of their own.
-  const bill = integrations[name]
-    ? runNpm(["sbom", ...scope], { cwd: join(root, folder) })
-    : runNpm(["sbom", ...scope, workspace]);
-  writeFileSync(join(staged, "sbom.cdx.json"), bill);
+  writeFileSync(join(staged, "sbom.cdx.json"), billOfMaterials(staged, tarballs));
   checkContents(name, staged);
-  const publish = isDryRun ? ["pack", "--dry-run"] : ["publish", "--provenance", "--access", "public"];
-  runNpm(publish, { cwd: staged, stdio: "inherit" });
+  const [{ filename }] = JSON.parse(runNpm(["pack", "--json", "--pack-destination", work], { cwd: staged }));
+  tarballs[name] = join(work, filename);
+  console.log(`${filename}: ready`);
 }
+for (const tarball of isDryRun ? [] : Object.values(tarballs))
+  runNpm(["publish", tarball, "--provenance", "--access", "public"], { stdio: "inherit" });
 rmSync(work, { recursive: true });
 
 /** Everything that a manifest promises is there, and neither sources nor tests. */

@@ -1,4 +1,4 @@
-/** All that an agent keeps, in one place: nothing of it is in any file there, or in the name of one. */
+/** All that an agent keeps, in one place: nothing of it is in any file there. */
 
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
