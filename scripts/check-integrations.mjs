@@ -12,6 +12,10 @@ import { integrations, npm, root } from "./stage-package.mjs";
 /** Parts of what each example prints. An example without an entry here is a failure. */
 const expected = {
   "examples/ai/agent.mjs": ["Noted.", 'My train to Basel leaves at 7:12.",', "Memories: 2"],
+  "examples/mastra/agent-memory.mjs": [
+    "When does the train to Basel leave?\nUser: My train to Basel leaves at 7:12.",
+    "memory_messages_256",
+  ],
   "examples/mcp/search-notes.mjs": [
     "The encryption keys are rotated each January.",
     "Ann prefers trains to planes.",

@@ -20,6 +20,7 @@ export const packages = {
 /** Packages that connect others' projects: each is installed in its own folder, and needs Node 22. */
 export const integrations = {
   "sealdex-ai": "packages/ai",
+  "sealdex-mastra": "packages/mastra",
   "sealdex-mcp": "packages/mcp",
   "sealdex-migrate": "packages/migrate",
 };

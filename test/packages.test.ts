@@ -50,7 +50,7 @@ function allows(range: string, wanted: number): boolean {
   });
 }
 
-const integrations = ["packages/ai", "packages/mcp", "packages/migrate"];
+const integrations = ["packages/ai", "packages/mastra", "packages/mcp", "packages/migrate"];
 
 test.each(integrations)(
   "%s is released with the others, and its lock file has licenses that permit it",
