@@ -6,7 +6,7 @@ import type { CallToolResult, ServerNotification, ServerRequest } from "@modelco
 export type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 
 const progressMs = 4000;
-const answerMs = 9000;
+const answerMs = 8000;
 
 export function toResult(text: string, isError = false): CallToolResult {
   return { content: [{ type: "text", text }], ...(isError && { isError }) };
