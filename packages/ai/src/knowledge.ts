@@ -121,7 +121,8 @@ async function searchIndex(
     ? { queryVector: await embedText(embeddingModel, question, signal) }
     : { queryContents: question };
   const include = ["distance", "contents", "metadata"] as const;
-  const matches = await index.query({ ...query, topK, filter, namespace, include, signal });
+  // As many lists as the usual recall takes: the default is one.
+  const matches = await index.query({ ...query, topK, nProbes: 0, filter, namespace, include, signal });
   return matches.map(({ id, contents = "", distance, metadata }) => ({
     id,
     text: contents,

@@ -62,6 +62,18 @@ const knowledge: [string, () => Promise<VectorIndex | EncryptedVectorStore>][] =
   ["a store", async () => openStore()],
 ];
 
+test("a search of a trained index reads as many lists as it takes", async () => {
+  const index = await openIndex();
+  const items = Array.from({ length: 200 }, (_, i) => ({
+    id: `${i}`,
+    contents: `Note ${i}: ${texts[i % 3]}`,
+  }));
+  await index.upsert(items);
+  await index.train({ nLists: 20 });
+  const { content } = await callTool(searchTool(index, { topK: 100 }), { query: "salmon" });
+  expect(content).toMatchObject({ output: { length: 100 } });
+});
+
 describe.each(knowledge)("with %s", (_, open) => {
   test("a model remembers with one tool and finds with the other", async () => {
     const opened = await open();

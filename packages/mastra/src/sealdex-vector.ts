@@ -148,7 +148,8 @@ export class SealdexVector extends MastraVector {
         return found;
       }
       const wanted = [...include, "distance"] as const;
-      const matches = await index.query({ queryVector, topK, filter: own, include: wanted });
+      // As many lists as the usual recall takes: the default is one.
+      const matches = await index.query({ queryVector, topK, nProbes: 0, filter: own, include: wanted });
       return matches.map((match) => resultOf(match, scoreOf(metric, match.distance ?? 0)));
     });
   }

@@ -85,6 +85,19 @@ test("queries score as Mastra's stores do, and return vectors if they are asked 
   expect(found[0]).not.toHaveProperty("vector");
 });
 
+test("a query of a trained index reads as many lists as it takes", async () => {
+  const path = temporaryFolder();
+  const indexKey = generateKey();
+  const vector = openVector(path, indexKey);
+  await vector.createIndex({ indexName, dimension: 2 });
+  const vectors = Array.from({ length: 200 }, (_, i) => [Math.cos(i / 32), Math.sin(i / 32)]);
+  await vector.upsert({ indexName, vectors });
+  const client = createClient({ indexLocation: { location: "local", path } });
+  onTestFinished(() => client.close());
+  await (await client.loadIndex({ indexName, indexKey })).train({ nLists: 20 });
+  expect(await vector.query({ indexName, queryVector: [1, 0], topK: 100 })).toHaveLength(100);
+});
+
 test("filters mean the same as in Mastra's other stores", async () => {
   const vector = await filled();
   const cases: [object, string[]][] = [
