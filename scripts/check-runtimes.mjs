@@ -1,6 +1,6 @@
 // Every runtime that the README names: a program and the quickstart from the packed package, and the suites of the embedded
-// index, local disk, the LangChain store and the kernel threads, but not
-// twice on the Node that runs this. `node scripts/check-runtimes.mjs bun deno` checks some of them.
+// index, local disk, the LangChain store and the kernel threads. On the Node that runs this, all suites have run before.
+// `node scripts/check-runtimes.mjs bun deno` checks some of them.
 
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -168,11 +168,8 @@ export class EncryptedStore extends BaseStore {
     namespacePrefix: string[],
     options: StoreSearchOptions = {},
   ): ReturnType<BaseStore["search"]> {
-    const { syntax, ...others } = takeOptions(options, storeSearchOptions);
-    // The base class checks the namespace, and passes on only the options that it knows.
-    const batch = (operations: Operation[]) =>
-      this.batch(operations.map((operation) => ({ ...operation, syntax })));
-    return super.search.call({ batch } as Partial<BaseStore> as BaseStore, namespacePrefix, others);
+    const [found] = await this.batch([{ namespacePrefix, ...takeOptions(options, storeSearchOptions) }]);
+    return found;
   }
 
   /** Like any `BaseStore`. Throws `invalid_request` for an unknown option. */
@@ -370,6 +367,7 @@ function takePut(operation: PutOperation): Put {
 /** Copies the operation. Throws `invalid_request` for an invalid filter. */
 function takeSearch(operation: StoreSearchOperation): StoreSearchOperation {
   const { namespacePrefix, filter, ...others } = takeOptions(operation, operationNames.search);
+  if (!namespacePrefix.every(isLabel)) throw invalid("namespacePrefix: expected no empty label");
   checkPage(others);
   if (others.query !== undefined) takeQueryText(others.query, others);
   const own = filter && (takeFilter(filter as Filter) as SearchOperation["filter"]);
@@ -382,9 +380,13 @@ function checkPage(page: Pick<SearchOperation, "limit" | "offset">): void {
   }
 }
 
+function isLabel(label: unknown): boolean {
+  return typeof label === "string" && label !== "";
+}
+
 /** Repeats the checks of LangGraph's `put`, which callers of `batch` bypass. */
 function checkAddress({ namespace, key }: Pick<PutOperation, "namespace" | "key">): void {
-  if (namespace.length === 0 || !namespace.every((label) => typeof label === "string" && label !== "")) {
+  if (namespace.length === 0 || !namespace.every(isLabel)) {
     throw invalid("namespace: expected at least one label, and no empty ones");
   }
   if (typeof key !== "string") throw invalid(`key: expected a string, got ${typeof key}`);

@@ -208,9 +208,9 @@ export class DocumentIndex {
   }
 }
 
-/** Questions of a model are no query syntax: a minus does not exclude a word, nor a quote require one. */
+/** As the retrievers of Sealdex read a question: no sign before a word excludes or requires it, and no quote begins a phrase. */
 function wordsOf(query: string): string {
-  return query.replace(/["+*-]/g, " ");
+  return query.replace(/[*"\u201c-\u201e]/g, " ").replace(/(^|\s)[+-]+/g, "$1");
 }
 
 /** How a document is called by clients: its source, a slash, its path. */
