@@ -96,7 +96,7 @@ async function openWith(textIndex: boolean): Promise<VectorIndex> {
 test.each(longCalls)("other work runs during %s", async (_, least, call) => {
   // On this thread alone: while others work, the event loop turns as often as the machine is fast.
   const here = new KernelThreads(0);
-  const threads = vi.spyOn(kernelThreads(), "run").mockImplementation((calls) => here.run(calls));
+  const threads = vi.spyOn(kernelThreads(), "run").mockImplementation((jobs) => here.run(jobs));
   onTestFinished(() => threads.mockRestore());
   const index = await openWith(true);
   await index.upsert(texts(0));
