@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /**
- * The interfaces of clients and indexes, which the embedded index (`encrypted-index/`) and the HTTP
+ * The interfaces of clients and indexes, which the embedded index (`index/`) and the HTTP
  * client (`client/`) implement.
  */
 
@@ -44,14 +44,11 @@ import type { Wraps } from "./wraps.js";
 export type { Fusion } from "../text/fusion.js";
 export type { Highlight } from "../text/highlights.js";
 export type { AnalyzerOptions, TextIndexOptions } from "../text/text-options.js";
+export type * from "./call-options.js";
 export type * from "./client.js";
-export type * from "./call-options.js";
-export type * from "./items.js";
-export type * from "./call-options.js";
 export type * from "./effort.js";
-export type * from "./call-options.js";
+export type * from "./items.js";
 export type * from "./wraps.js";
-export type * from "./call-options.js";
 
 /** `I`: the fields of a match, inferred from `include`. */
 export interface QueryOptions<I extends readonly MatchField[] = readonly MatchField[]>
