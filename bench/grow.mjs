@@ -87,7 +87,8 @@ async function grow(policy) {
 
 async function report(name, inner, index, count, seconds, bytes) {
   const queries = queriesAt(count);
-  const nearest = exactNeighbours(base.subarray(0, count * dimension), queries, dimension);
+  const here = { base: base.subarray(0, count * dimension), queries, dimension, metric: "cosine" };
+  const nearest = exactNeighbours(here, topK);
   const queryVectors = Array.from({ length: queryCount }, (_, i) =>
     queries.subarray(i * dimension, (i + 1) * dimension),
   );

@@ -1,37 +1,106 @@
-// Data sets of the search benchmark: base vectors, queries, and the exact ten nearest of each query.
+// Data sets of the search benchmarks: base vectors, queries, and the exact nearest rows of each query.
 
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { cached } from "./cache.mjs";
-import { exactNeighbours, neighbours } from "./exact.mjs";
+import { withoutZeros } from "./directions.mjs";
+import { exactNeighbours } from "./exact.mjs";
+import { fromFloat16, readVectors } from "./vector-files.mjs";
 
-export { neighbours };
+/** Nearest rows of each query that a data set has: the most that a benchmark asks for. */
+const kept = 100;
 
-/**
- * `synthetic-N`: N x 384 seeded vectors in clusters of uneven size. `sentences` (embeddings by MiniLM, with queries of another kind
- * than the rows), `mnist` and `text`: read from the folder that SEALDEX_BENCH_DATA names, if present.
- */
-export function loadDataset(name) {
-  const folder = process.env.SEALDEX_BENCH_DATA;
-  if (name.startsWith("synthetic-")) return synthetic(Number(name.slice("synthetic-".length)), 384, 200);
-  if (folder === undefined) throw new Error(`${name}: set SEALDEX_BENCH_DATA to the folder that holds it`);
-  if (name === "mnist") return mnist(join(folder, "mnist-784"));
-  if (name === "text") return text(join(folder, "ir-lsa256"));
-  if (name === "sentences") return sentences(join(folder, "summaries-minilm-384"));
-  throw new Error(`unknown data set ${name}: expected synthetic-N, sentences, mnist or text`);
+/** Data sets in the folder that SEALDEX_BENCH_DATA names: their folders there, and what reads them. */
+const stored = {
+  // Embeddings by MiniLM, with queries of another kind than the rows.
+  sentences: { folder: "summaries-minilm-384", read: sentences },
+  text: { folder: "ir-lsa256", read: text },
+  mnist: { folder: "mnist-784", read: mnist },
+};
+
+/** Options of the benchmarks that take any data set. */
+export const datasetOptions = {
+  "data-set": { type: "string", multiple: true },
+  base: { type: "string" },
+  queries: { type: "string" },
+  metric: { type: "string", default: "cosine" },
+};
+
+/** The data sets that the options name: `files`, which are the reader's own vectors, or the named ones, or `otherwise`. */
+export function chosenDatasets({ base, queries, metric, ...values }, otherwise) {
+  if (base === undefined && queries === undefined) return values["data-set"] ?? otherwise;
+  if (base === undefined || queries === undefined) throw new Error("expected both --base and --queries");
+  // Engines are measured in processes of their own, which find the files here. npm runs programs in the folder of the package.
+  const path = (file) => resolve(process.env.INIT_CWD ?? ".", file);
+  process.env.SEALDEX_BENCH_FILES = JSON.stringify({ base: path(base), queries: path(queries), metric });
+  return ["files"];
 }
 
-/** Names of the data sets that can be loaded here, by default. */
-export function availableDatasets() {
-  const folder = process.env.SEALDEX_BENCH_DATA;
-  const present = (path) => folder !== undefined && existsSync(join(folder, path));
-  const real = [
-    present("summaries-minilm-384") && "sentences",
-    present("ir-lsa256") && "text",
-    present("mnist-784") && "mnist",
-  ];
-  return [...real.filter(Boolean), "synthetic-10000", "synthetic-100000"];
+/** `files`, `sentences`, `text`, `mnist`, or `synthetic-N`: N x 384 seeded vectors in clusters of uneven size. */
+export function loadDataset(name) {
+  if (name === "files") return files(JSON.parse(process.env.SEALDEX_BENCH_FILES));
+  if (name.startsWith("synthetic-")) return synthetic(Number(name.slice("synthetic-".length)), 384, 200);
+  if (!Object.hasOwn(stored, name)) {
+    throw new Error(`unknown data set ${name}: expected synthetic-N, ${Object.keys(stored).join(", ")}`);
+  }
+  const { folder, read } = stored[name];
+  if (!isPresent(folder)) throw new Error(`${name}: set SEALDEX_BENCH_DATA to the folder that has ${folder}`);
+  return read(join(process.env.SEALDEX_BENCH_DATA, folder));
+}
+
+export function isPresent(folder) {
+  const { SEALDEX_BENCH_DATA } = process.env;
+  return SEALDEX_BENCH_DATA !== undefined && existsSync(join(SEALDEX_BENCH_DATA, folder));
+}
+
+/** Names of the stored data sets that are here, real embeddings first. */
+export function storedDatasets() {
+  return Object.keys(stored).filter((name) => isPresent(stored[name].folder));
+}
+
+/**
+ * The first `rows` rows and `queryCount` queries of a data set, or as many as it has; of `synthetic`, as many as that, of `dimension`
+ * numbers.
+ */
+export function someOf(name, { rows, dimension, queryCount }) {
+  if (name === "synthetic") {
+    return { metric: "cosine", dimension, ...syntheticVectors(rows, dimension, queryCount) };
+  }
+  const { base, queries, ...data } = loadDataset(name);
+  return {
+    metric: data.metric,
+    dimension: data.dimension,
+    base: base.subarray(0, rows * data.dimension),
+    queries: queries.subarray(0, queryCount * data.dimension),
+  };
+}
+
+/** The reader's own vectors. Their nearest rows are computed once, and again if a file changes. */
+function files({ base, queries, metric }) {
+  if (metric !== "cosine" && metric !== "euclidean") {
+    throw new Error(`--metric ${metric}: expected cosine or euclidean`);
+  }
+  const [rows, asked] = [base, queries].map(readVectors);
+  const { dimension } = rows;
+  if (asked.dimension !== dimension) {
+    throw new Error(`${queries} has ${asked.dimension} numbers in a row, and ${base} has ${dimension}`);
+  }
+  const vectors = { dimension, metric, base: rows.vectors, queries: asked.vectors };
+  const data = metric === "cosine" ? withoutZeros(vectors) : vectors;
+  if (data.base.length === 0 || data.queries.length === 0) {
+    throw new Error(`${data.base.length === 0 ? base : queries} has zeros only, which have no direction`);
+  }
+  const versions = [base, queries].map((file) => [
+    realpathSync(file),
+    statSync(file).size,
+    statSync(file).mtimeMs,
+  ]);
+  const digest = createHash("sha256")
+    .update(JSON.stringify([versions, metric]))
+    .digest("hex");
+  return withNearest(data, `files-${digest.slice(0, 24)}`);
 }
 
 function mnist(folder) {
@@ -40,39 +109,35 @@ function mnist(folder) {
   const queries = Float32Array.from(
     gunzipSync(readFileSync(join(folder, "test.u8.gz"))).subarray(0, 1000 * dimension),
   );
-  return withTruth(
-    { dimension, metric: "euclidean", base, queries },
-    join(folder, "gt100_first1000.i32"),
-    100,
-  );
+  return withStored({ dimension, metric: "euclidean", base, queries }, join(folder, "gt100_first1000.i32"));
 }
 
 function text(folder) {
   const floats = (name) => view(readFileSync(join(folder, name)), Float32Array);
   const data = { dimension: 256, metric: "cosine", base: floats("docs.f32"), queries: floats("queries.f32") };
-  return withTruth(data, join(folder, "gt100.i32"), 100);
+  return withStored(data, join(folder, "gt100.i32"));
 }
 
 function sentences(folder) {
-  const read = (name) => float16(readFileSync(join(folder, name)));
+  const read = (name) => fromFloat16(view(readFileSync(join(folder, name)), Uint16Array));
   const data = { dimension: 384, metric: "cosine", base: read("base.f16"), queries: read("queries.f16") };
-  return withTruth(data, join(folder, "gt100.i32"), 100);
+  return withStored(data, join(folder, "gt100.i32"));
 }
 
-/** Float16Array is there from Node.js 24 on. */
-function float16(bytes) {
-  return Float32Array.from(view(bytes, Uint16Array), (bits) => {
-    const exponent = (bits >> 10) & 31;
-    const fraction = (bits & 1023) / 1024;
-    const size = exponent === 0 ? fraction * 2 ** -14 : (1 + fraction) * 2 ** (exponent - 15);
-    return bits >> 15 ? -size : size;
-  });
+function withStored(data, file) {
+  return withTruth(data, view(readFileSync(file), Int32Array));
 }
 
-function withTruth(data, file, kept) {
-  const all = view(readFileSync(file), Int32Array);
+/** From the cache, or computed and put there. */
+function withNearest(data, name) {
+  const [nearest] = cached(`${name}-nearest`, () => [exactNeighbours(data, kept)]);
+  return withTruth(data, nearest);
+}
+
+function withTruth(data, nearest) {
   const count = data.queries.length / data.dimension;
-  const truth = Array.from({ length: count }, (_, i) => all.subarray(i * kept, i * kept + neighbours));
+  const each = nearest.length / count;
+  const truth = Array.from({ length: count }, (_, i) => nearest.subarray(i * each, (i + 1) * each));
   return { ...data, truth };
 }
 
@@ -86,11 +151,7 @@ function synthetic(n, dimension, queryCount) {
     const drawn = syntheticVectors(n, dimension, queryCount);
     return [drawn.base, drawn.queries];
   });
-  const [nearest] = cached(`${n}x${dimension}-nearest`, () => [exactNeighbours(base, queries, dimension)]);
-  const truth = Array.from({ length: queryCount }, (_, i) =>
-    nearest.subarray(i * neighbours, (i + 1) * neighbours),
-  );
-  return { dimension, metric: "cosine", base, queries, truth };
+  return withNearest({ dimension, metric: "cosine", base, queries }, `${n}x${dimension}`);
 }
 
 /** Clustered vectors of length 1, and the cluster of each of the base. */

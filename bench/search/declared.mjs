@@ -1,4 +1,4 @@
-// npm run bench -- declared [--data-set NAME …] [--rows N] [--queries N] [--k N …] [--recall R …] [--type TYPE] [--trainings N] [--learned N]
+// npm run bench -- declared [--data-set NAME … | --base FILE --queries FILE [--metric M]] [--rows N] [--query-count N] [--k N …] [--recall R …] [--type TYPE] [--trainings N] [--learned N]
 //
 // Measured recall beside the declared one, and the median time, per number of neighbours, without a filter. `automatic` declares nothing and is
 // promised .95. `grown` was trained on a third of its rows. Encrypted, in memory, one thread, warm. Prints Markdown.
@@ -9,13 +9,14 @@
 // With `--learned 300`, 300 of the queries are examples from which the index learns: the others are measured before and after that.
 
 import { parseArgs } from "node:util";
+import { chosenDatasets, datasetOptions } from "./datasets.mjs";
 import { loadRecallDataset, rankedRows, recallDatasets } from "./recall-data.mjs";
 import { addRows, createIndex, measure, scanned } from "./recall-index.mjs";
 
 const { values } = parseArgs({
   options: {
-    "data-set": { type: "string", multiple: true },
-    queries: { type: "string", default: "1000" },
+    ...datasetOptions,
+    "query-count": { type: "string", default: "1000" },
     k: { type: "string", multiple: true, default: ["1", "10", "100"] },
     rows: { type: "string", default: "Infinity" },
     type: { type: "string", default: "ivfflat" },
@@ -31,8 +32,8 @@ const keepsCodes = values.type !== "ivfflat";
 
 const dataSets = [...recallDatasets(), ...(keepsCodes ? [] : ["grown"])];
 
-for (const name of values["data-set"] ?? dataSets) {
-  const loaded = loadRecallDataset(name, Number(values.queries));
+for (const name of chosenDatasets(values, dataSets)) {
+  const loaded = loadRecallDataset(name, Number(values["query-count"]));
   const { dimension } = loaded;
   // Evenly spread: queries of a kind may follow one another.
   const every = loaded.queries.length / dimension / examples;

@@ -1,4 +1,4 @@
-// npm run bench -- search [--full] [--data-set NAME …] [--engine NAME …] [--rounds N] [--out FOLDER]
+// npm run bench -- search [--full] [--data-set NAME … | --base FILE --queries FILE [--metric M]] [--engine NAME …] [--rounds N] [--out FOLDER]
 //
 // Sealdex beside the in-process libraries that a Node user would pick instead: recall@10 against queries per second, one
 // thread, warm. Prints Markdown, and writes charts to FOLDER. README.md says how to install what is compared.
@@ -9,21 +9,21 @@ import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { availableDatasets } from "./datasets.mjs";
+import { chosenDatasets, datasetOptions, loadDataset, storedDatasets } from "./datasets.mjs";
 import { engines, nativeEngines, packages } from "./engines.mjs";
 import { comparison, growthChart, growthTable, heading, recallChart, tableRow } from "./report.mjs";
 
 const { values } = parseArgs({
   options: {
     full: { type: "boolean", default: false },
-    "data-set": { type: "string", multiple: true },
+    ...datasetOptions,
     engine: { type: "string", multiple: true, default: [...Object.keys(engines), ...nativeEngines] },
     rounds: { type: "string", default: "1" },
     out: { type: "string" },
   },
 });
-const datasets =
-  values["data-set"] ?? (values.full ? [...availableDatasets(), "synthetic-1000000"] : ["synthetic-10000"]);
+const every = [...storedDatasets(), "synthetic-10000", "synthetic-100000", "synthetic-1000000"];
+const datasets = chosenDatasets(values, values.full ? every : every.slice(0, 1));
 const programs = ["measure.mjs", "native.mjs"].map((name) => fileURLToPath(new URL(name, import.meta.url)));
 /** Pools of threads that libraries would start by themselves. */
 const oneThread = {
@@ -44,6 +44,8 @@ print(`Node ${process.version}, ${cpus()[0].model}, ${cpus().length} cores, ${me
 print(packages.map((name) => `${name} ${installed(name)}`).join(", "));
 const growth = [];
 for (const dataset of datasets) {
+  // Once, before the engines: a wrong file is reported here, and exact neighbors are cached.
+  loadDataset(dataset);
   const rounds = Array.from({ length: Number(values.rounds) }, () =>
     values.engine.flatMap((engine) => measure(engine, dataset)),
   );

@@ -6,6 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { loadDataset } from "./datasets.mjs";
+import { directions } from "./directions.mjs";
+import { neighbours } from "./exact.mjs";
 
 const [engine, dataset] = process.argv.slice(2);
 const program = fileURLToPath(new URL("native.py", import.meta.url));
@@ -15,7 +17,10 @@ try {
   const { base, queries, truth } = data.metric === "cosine" ? ofUnitLength(data) : data;
   writeFileSync(join(folder, "base.f32"), base);
   writeFileSync(join(folder, "queries.f32"), queries);
-  writeFileSync(join(folder, "nearest.i32"), Int32Array.from(truth.flatMap((rows) => [...rows])));
+  writeFileSync(
+    join(folder, "nearest.i32"),
+    Int32Array.from(truth.flatMap((rows) => Array.from(rows.slice(0, neighbours)))),
+  );
   const args = [program, engine, folder, String(data.dimension)];
   execFileSync(process.env.SEALDEX_BENCH_PYTHON, args, { stdio: ["ignore", "inherit", "inherit"] });
 } finally {
@@ -27,32 +32,19 @@ try {
  * be nearer to all queries than most rows are.
  */
 function ofUnitLength({ base, queries, truth, dimension }) {
-  const lengths = Array.from({ length: base.length / dimension }, (_, i) => norm(row(base, i, dimension)));
-  const kept = [...lengths.keys()].filter((i) => lengths[i] > 0);
+  const kept = Array.from({ length: base.length / dimension }, (_, i) => i).filter((i) =>
+    row(base, i, dimension).some((value) => value !== 0),
+  );
   const places = new Map(kept.map((before, place) => [before, place]));
   const left = new Float32Array(kept.length * dimension);
   kept.forEach((before, place) => left.set(row(base, before, dimension), place * dimension));
   return {
-    base: normalized(left, dimension),
-    queries: normalized(queries, dimension),
+    base: directions(left, dimension),
+    queries: directions(queries, dimension),
     truth: truth.map((rows) => Array.from(rows, (nearest) => places.get(nearest) ?? -1)),
   };
 }
 
-function normalized(vectors, dimension) {
-  const unit = Float32Array.from(vectors);
-  for (let i = 0; i < unit.length / dimension; i++) {
-    const own = row(unit, i, dimension);
-    const length = norm(own);
-    if (length > 0) own.forEach((value, k) => (own[k] = value / length));
-  }
-  return unit;
-}
-
 function row(vectors, i, dimension) {
   return vectors.subarray(i * dimension, (i + 1) * dimension);
-}
-
-function norm(vector) {
-  return Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
 }

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { neighbours } from "./datasets.mjs";
+import { neighbours } from "./exact.mjs";
 import { folderBytes, rowsOf } from "./rows.mjs";
 
 export async function openHnswlib(data) {

@@ -1,26 +1,18 @@
 // Data sets, filters and exact answers of the recall benchmark.
 
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { kernels } from "../../dist/esm/engine/kernels/kernels.js";
-import { allocate, floatsAt, free } from "../../dist/esm/engine/kernels/memory.js";
-import { loadDataset, seeded, syntheticVectors } from "./datasets.mjs";
+import { isPresent, loadDataset, seeded, storedDatasets, syntheticVectors } from "./datasets.mjs";
+import { directed, withoutZeros } from "./directions.mjs";
+import { forEachTile } from "./exact.mjs";
 
 /** Cells of space that filters bound to clusters are made of. */
 const cellCount = 200;
-const rowsTogether = 4096;
 
 /** Names of the data sets that can be measured here. */
 export function recallDatasets() {
-  const folder = process.env.SEALDEX_BENCH_DATA;
-  const present = (path) => folder !== undefined && existsSync(join(folder, path));
-  const real = [
-    present("summaries-minilm-384") && "sentences",
-    present("mnist-784") && "mnist",
-    present("ir-lsa256") && "text",
-    present("clip-met-1500x512") && "clip",
-  ];
-  return [...real.filter(Boolean), "clustered", "uniform", "skewed", "repeated"];
+  const pictures = isPresent("clip-met-1500x512") ? ["clip"] : [];
+  return [...storedDatasets(), ...pictures, "clustered", "uniform", "skewed", "repeated"];
 }
 
 /** { dimension, metric, base, queries }, with at most `queryCount` queries. */
@@ -39,23 +31,6 @@ function load(name, queryCount) {
   if (name === "grown") return { ...skewed(30_000, 48, queryCount), growth: 3 };
   const data = loadDataset(name);
   return data.metric === "cosine" ? withoutZeros(data) : data;
-}
-
-/** Under cosine, a vector of zeros is equally far from everything: no row is its neighbour. */
-function withoutZeros({ base, queries, ...data }) {
-  return { ...data, base: directed(base, data.dimension), queries: directed(queries, data.dimension) };
-}
-
-function directed(vectors, dimension) {
-  const out = new Float32Array(vectors.length);
-  let at = 0;
-  for (let from = 0; from < vectors.length; from += dimension) {
-    const vector = vectors.subarray(from, from + dimension);
-    if (vector.every((x) => x === 0)) continue;
-    out.set(vector, at);
-    at += dimension;
-  }
-  return out.subarray(0, at);
 }
 
 /** The last vectors are the queries. */
@@ -117,11 +92,16 @@ export function filtersOf({ base, dimension, metric }) {
     return base[row * dimension + (i % dimension)];
   });
   const cells = Array.from({ length: cellCount }, () => []);
-  forEachRow({ base, dimension, metric }, points, (row, distances) => {
-    let nearest = 0;
-    for (let cell = 1; cell < cellCount; cell++) if (distances(cell) < distances(nearest)) nearest = cell;
-    cells[nearest].push({ row, distance: distances(nearest) });
-  });
+  const cellOf = new Uint8Array(n);
+  const nearest = new Float32Array(n).fill(Infinity);
+  forEachTile({ base, dimension, metric }, points, (cell, first, squares) =>
+    squares.forEach((square, i) => {
+      if (square >= nearest[first + i]) return;
+      nearest[first + i] = square;
+      cellOf[first + i] = cell;
+    }),
+  );
+  cellOf.forEach((cell, row) => cells[cell].push({ row, distance: nearest[row] }));
   const byCell = cells.flatMap((rows) => rows.sort((a, b) => a.distance - b.distance).map(({ row }) => row));
   return shares.flatMap((share) => {
     const wanted = Math.max(1, Math.round(share * n));
@@ -141,44 +121,9 @@ export function rankedRows(data) {
   const n = base.length / dimension;
   const count = queries.length / dimension;
   const distances = Array.from({ length: count }, () => new Float32Array(n));
-  forEachRow(data, queries, (row, of) => {
-    for (let query = 0; query < count; query++) distances[query][row] = of(query);
-  });
+  forEachTile(data, queries, (query, first, squares) => distances[query].set(squares, first));
   return distances.map((squares) => ({
     squares,
     rows: Uint32Array.from({ length: n }, (_, row) => row).sort((a, b) => squares[a] - squares[b]),
   }));
-}
-
-/** Calls `visit` with each row and a function that returns its squared distance from a point, of directions for cosine. */
-function forEachRow({ base, dimension, metric }, points, visit) {
-  const n = base.length / dimension;
-  const count = points.length / dimension;
-  const asked = allocate(4 * points.length);
-  const rowsAt = allocate(4 * rowsTogether * dimension);
-  const out = allocate(4 * rowsTogether * count);
-  const direct = (vectors) => (metric === "cosine" ? directions(vectors, dimension) : vectors);
-  floatsAt(asked, points.length).set(direct(points));
-  for (let first = 0; first < n; first += rowsTogether) {
-    const size = Math.min(rowsTogether, n - first);
-    const rows = direct(base.subarray(first * dimension, (first + size) * dimension));
-    floatsAt(rowsAt, rows.length).set(rows);
-    kernels().squaredL2Tile(asked, count, rowsAt, size, dimension, out, rowsTogether);
-    const found = floatsAt(out, rowsTogether * count);
-    for (let i = 0; i < size; i++) {
-      visit(first + i, (point) => found[point * rowsTogether + i]);
-    }
-  }
-  for (const at of [asked, rowsAt, out]) free(at);
-}
-
-function directions(vectors, dimension) {
-  const out = new Float32Array(vectors.length);
-  for (let from = 0; from < vectors.length; from += dimension) {
-    let square = 0;
-    for (let i = from; i < from + dimension; i++) square += vectors[i] ** 2;
-    const norm = Math.sqrt(square) || 1;
-    for (let i = from; i < from + dimension; i++) out[i] = vectors[i] / norm;
-  }
-  return out;
 }

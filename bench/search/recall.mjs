@@ -1,17 +1,18 @@
-// npm run bench -- recall [--data-set NAME …] [--lists default|N] [--queries N] [--k N …] [--recall R]
+// npm run bench -- recall [--data-set NAME … | --base FILE --queries FILE [--metric M]] [--lists default|N] [--query-count N] [--k N …] [--recall R]
 //
 // Recall and median time of automatic probing, or of a declared recall, per number of neighbours and filter: no filter, and filters that keep 50 to 0.1 %
 // of the rows, spread evenly or bound to clusters. Encrypted, in memory, one thread, warm. Prints Markdown.
 
 import { parseArgs } from "node:util";
+import { chosenDatasets, datasetOptions } from "./datasets.mjs";
 import { filtersOf, loadRecallDataset, rankedRows, recallDatasets } from "./recall-data.mjs";
 import { addRows, createIndex, measure } from "./recall-index.mjs";
 
 const { values } = parseArgs({
   options: {
-    "data-set": { type: "string", multiple: true, default: recallDatasets() },
+    ...datasetOptions,
     lists: { type: "string", default: "default" },
-    queries: { type: "string", default: "100" },
+    "query-count": { type: "string", default: "100" },
     k: { type: "string", multiple: true, default: ["1", "10", "100", "1000"] },
     recall: { type: "string" },
   },
@@ -22,8 +23,8 @@ const probing =
     ? { nProbes: 0 }
     : { recall: values.recall === "exact" ? "exact" : Number(values.recall) };
 
-for (const name of values["data-set"]) {
-  const data = loadRecallDataset(name, Number(values.queries));
+for (const name of chosenDatasets(values, recallDatasets())) {
+  const data = loadRecallDataset(name, Number(values["query-count"]));
   const n = data.base.length / data.dimension;
   const filters = [{ name: "none", rows: new Uint8Array(n).fill(1) }, ...filtersOf(data)];
   const { client, index } = await build(data, filters);

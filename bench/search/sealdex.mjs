@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient, generateKey } from "sealdex/core";
-import { neighbours } from "./datasets.mjs";
+import { neighbours } from "./exact.mjs";
 import { folderBytes, rowsOf } from "./rows.mjs";
 
 const rowsTogether = 5000;

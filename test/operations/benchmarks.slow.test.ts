@@ -8,11 +8,34 @@ import { expect, test } from "vitest";
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-test.each([["bench/cold/main.mjs", { COUNT: "200", D: "4" }]])("%s", async (program, sizes) => {
-  const env = { ...process.env, ...sizes };
-  const { stdout } = await promisify(execFile)(process.execPath, ["--expose-gc", program], {
+async function run(args: readonly string[], variables: NodeJS.ProcessEnv): Promise<string> {
+  const env = { ...process.env, ...variables };
+  const { stdout } = await promisify(execFile)(process.execPath, ["--expose-gc", ...args], {
     cwd: root,
     env,
   });
-  expect(stdout).toContain("|---|");
+  return stdout;
+}
+
+test.each([["bench/cold/main.mjs", { COUNT: "200", D: "4" }]])("%s", async (program, sizes) => {
+  expect(await run([program], sizes)).toContain("|---|");
+});
+
+const own = ["--base", "vectors/sixty.npy", "--queries", "vectors/rows.fvecs"];
+const variables = { INIT_CWD: import.meta.dirname };
+
+test.each(["cosine", "euclidean"])("vectors of the reader's own, compared by %s", async (metric) => {
+  const args = [...own, "--metric", metric, "--engine", "sealdex"];
+  const printed = await run(["bench/search/main.mjs", ...args], variables);
+  expect(printed).toContain("files: n = 60, d = 4");
+  // Exact neighbors are found by a comparison with everything.
+  expect(printed).toMatch(/\| sealdex \| all \| 1\.0000 \|/);
+});
+
+test("wrong files of the reader are named", async () => {
+  const failed = (args: string[]) => run(["bench/search/main.mjs", ...args], variables);
+  await expect(failed(own.slice(0, 2))).rejects.toThrow("expected both --base and --queries");
+  const flat = ["--base", "vectors/sixty.npy", "--queries", "vectors/one-dimension.npy"];
+  await expect(failed(flat)).rejects.toThrow("one-dimension.npy: has the shape (4)");
+  await expect(failed([...own, "--metric", "taxicab"])).rejects.toThrow("expected cosine or euclidean");
 });
