@@ -1,6 +1,6 @@
 // What is compared: each engine builds an index of a data set and then answers queries at several settings.
 //
-// An engine's `open(data)` gives { build(): Promise, settings: [...], query(vector, setting): row numbers or a
+// An engine's `open(data)` gives { build(): Promise, settings(k): [...], query(vector, setting, k): row numbers or a
 // promise of them, diskBytes(), close() }. Row numbers are positions in the base vectors.
 
 import {
@@ -10,6 +10,7 @@ import {
   openNativeHnswlib,
   openSqlite,
   openUsearch,
+  openZvec,
 } from "./peers.mjs";
 import { openSealdex } from "./sealdex.mjs";
 
@@ -25,21 +26,27 @@ export const engines = {
   "hnswlib-node": openHnswlib,
   ...(rebuilt && { "hnswlib-node, native": openNativeHnswlib }),
   usearch: openUsearch,
+  zvec: openZvec,
   lancedb: openLance,
   "sqlite-vec": openSqlite,
   MemoryVectorStore: openMemoryVectorStore,
 };
 
 /** Native libraries, measured by native.py with the Python that SEALDEX_BENCH_PYTHON names (README.md). */
-export const nativeEngines =
-  process.env.SEALDEX_BENCH_PYTHON === undefined
-    ? []
-    : ["rabitqlib IVF", "rabitqlib SymphonyQG", "FAISS IVF, PQfs", "FAISS IVF, RaBitQfs", "FAISS HNSW"];
+export const nativeEngines = [
+  "rabitqlib IVF",
+  "rabitqlib SymphonyQG",
+  "ScaNN",
+  "FAISS IVF, PQfs",
+  "FAISS IVF, RaBitQfs",
+  "FAISS HNSW",
+];
 
 /** Packages whose versions are printed. */
 export const packages = [
   "hnswlib-node",
   "usearch",
+  "@zvec/zvec",
   "@lancedb/lancedb",
   "sqlite-vec",
   "better-sqlite3",

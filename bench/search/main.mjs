@@ -1,6 +1,6 @@
-// npm run bench -- search [--full] [--data-set NAME … | --base FILE --queries FILE [--metric M]] [--engine NAME …] [--rounds N] [--out FOLDER]
+// npm run bench -- search [--full] [--data-set NAME … | --base FILE --queries FILE [--metric M]] [--engine NAME …] [--k N …] [--rounds N] [--out FOLDER]
 //
-// Sealdex beside the in-process libraries that a Node user would pick instead: recall@10 against queries per second, one
+// Sealdex beside the in-process libraries that a Node user would pick instead, and native ones: recall against queries per second, one
 // thread, warm. Prints Markdown, and writes charts to FOLDER. README.md says how to install what is compared.
 
 import { execFileSync } from "node:child_process";
@@ -11,13 +11,22 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { chosenDatasets, datasetOptions, loadDataset, storedDatasets } from "./datasets.mjs";
 import { engines, nativeEngines, packages } from "./engines.mjs";
-import { comparison, growthChart, growthTable, heading, recallChart, tableRow } from "./report.mjs";
+import {
+  comparison,
+  growthChart,
+  growthTable,
+  heading,
+  recallChart,
+  tableRow,
+  timesTable,
+} from "./report.mjs";
 
 const { values } = parseArgs({
   options: {
     full: { type: "boolean", default: false },
     ...datasetOptions,
     engine: { type: "string", multiple: true, default: [...Object.keys(engines), ...nativeEngines] },
+    k: { type: "string", multiple: true, default: ["10"] },
     rounds: { type: "string", default: "1" },
     out: { type: "string" },
   },
@@ -42,25 +51,35 @@ const print = (text) => {
 const memory = `${Math.round(totalmem() / 2 ** 30)} GiB`;
 print(`Node ${process.version}, ${cpus()[0].model}, ${cpus().length} cores, ${memory}  `);
 print(packages.map((name) => `${name} ${installed(name)}`).join(", "));
+const engineNames = values.engine.filter(
+  (name) => process.env.SEALDEX_BENCH_PYTHON !== undefined || !nativeEngines.includes(name),
+);
+if (engineNames.length < values.engine.length) {
+  print("\nNative libraries are skipped: SEALDEX_BENCH_PYTHON names no Python that has them.");
+}
 const growth = [];
 for (const dataset of datasets) {
   // Once, before the engines: a wrong file is reported here, and exact neighbors are cached.
   loadDataset(dataset);
   const rounds = Array.from({ length: Number(values.rounds) }, () =>
-    values.engine.flatMap((engine) => measure(engine, dataset)),
+    engineNames.flatMap((engine) => measure(engine, dataset)),
   );
   const lines = medians(rounds);
   if (lines.length === 0) continue;
   const [{ n, dimension }] = lines;
-  print(`\n## ${dataset}: n = ${n}, d = ${dimension}\n\n${heading}`);
-  for (const line of lines) print(tableRow(line));
-  print(`\n${comparison(lines)}`);
-  write(`${dataset}.svg`, recallChart(dataset, lines));
-  if (dataset.startsWith("synthetic-")) growth.push([n, lines]);
+  print(`\n## ${dataset}: n = ${n}, d = ${dimension}`);
+  for (const k of values.k.map(Number)) {
+    const ofK = lines.filter((line) => line.k === k);
+    print(`\n${heading(k)}`);
+    for (const line of ofK) print(tableRow(line));
+    print(`\n${comparison(ofK, k)}\n\n${timesTable(ofK, k)}`);
+    write(`${dataset}-${k}.svg`, recallChart(dataset, ofK, k));
+  }
+  if (dataset.startsWith("synthetic-")) growth.push([n, lines.filter(({ k }) => k === lines[0].k)]);
 }
 if (growth.length > 1) {
   growth.sort((a, b) => a[0] - b[0]);
-  print(`\n## Median time of one query at recall@10 >= 0.95\n\n${growthTable(growth)}`);
+  print(`\n## Median time of one query at recall@${values.k[0]} >= 0.95\n\n${growthTable(growth)}`);
   write("growth.svg", growthChart(growth));
 }
 write("results.md", `${written.join("\n")}\n`);
@@ -84,7 +103,7 @@ function measure(engine, dataset) {
   console.error(`${dataset}: ${engine} …`);
   try {
     const program = programs[nativeEngines.includes(engine) ? 1 : 0];
-    const output = execFileSync(process.execPath, [program, engine, dataset], {
+    const output = execFileSync(process.execPath, [program, engine, dataset, ...values.k], {
       encoding: "utf8",
       env: { ...process.env, ...oneThread },
       maxBuffer: 1e8,
@@ -95,17 +114,18 @@ function measure(engine, dataset) {
       .split("\n")
       .map((line) => JSON.parse(line));
   } catch (error) {
-    const [reason] = String(error.stderr ?? error)
-      .split("\n")
-      .filter((line) => /error/i.test(line));
-    print(`\n${engine} was not measured: ${reason ?? `it ended with ${error.signal ?? error.status}`}`);
+    const lines = String(error.stderr ?? error).split("\n");
+    const [reason] = lines.filter((line) => /error/i.test(line));
+    const absent = /ERR_MODULE_NOT_FOUND|Cannot find|ModuleNotFoundError/.test(reason);
+    const why = reason ?? `it ended with ${error.signal ?? error.status}`;
+    print(absent ? `\n${engine} is not installed: skipped.` : `\n${engine} was not measured: ${why}`);
     return [];
   }
 }
 
 /** Each number the median of the rounds'; engines take turns within a round, so that what else runs hits all alike. */
 function medians(rounds) {
-  const keyOf = ({ engine, setting }) => `${engine} ${setting}`;
+  const keyOf = ({ engine, k, setting }) => `${engine} ${k} ${setting}`;
   const groups = new Map();
   for (const line of rounds.flat()) groups.set(keyOf(line), [...(groups.get(keyOf(line)) ?? []), line]);
   return [...groups.values()].map((group) => {

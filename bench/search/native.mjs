@@ -1,4 +1,4 @@
-// Measures a native library through Python, as measure.mjs measures the libraries of Node. node native.mjs ENGINE DATASET
+// Measures a native library through Python, as measure.mjs measures the libraries of Node. node native.mjs ENGINE DATASET K …
 
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -7,9 +7,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { loadDataset } from "./datasets.mjs";
 import { directions } from "./directions.mjs";
-import { neighbours } from "./exact.mjs";
 
-const [engine, dataset] = process.argv.slice(2);
+const [engine, dataset, ...counts] = process.argv.slice(2);
 const program = fileURLToPath(new URL("native.py", import.meta.url));
 const data = loadDataset(dataset);
 const folder = mkdtempSync(join(tmpdir(), "sealdex-bench-native-"));
@@ -17,11 +16,8 @@ try {
   const { base, queries, truth } = data.metric === "cosine" ? ofUnitLength(data) : data;
   writeFileSync(join(folder, "base.f32"), base);
   writeFileSync(join(folder, "queries.f32"), queries);
-  writeFileSync(
-    join(folder, "nearest.i32"),
-    Int32Array.from(truth.flatMap((rows) => Array.from(rows.slice(0, neighbours)))),
-  );
-  const args = [program, engine, folder, String(data.dimension)];
+  writeFileSync(join(folder, "nearest.i32"), Int32Array.from(truth.flatMap((rows) => Array.from(rows))));
+  const args = [program, engine, folder, String(data.dimension), ...counts];
   execFileSync(process.env.SEALDEX_BENCH_PYTHON, args, { stdio: ["ignore", "inherit", "inherit"] });
 } finally {
   rmSync(folder, { recursive: true });

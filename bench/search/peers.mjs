@@ -2,9 +2,8 @@
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
-import { neighbours } from "./exact.mjs";
 import { folderBytes, rowsOf } from "./rows.mjs";
 
 export async function openHnswlib(data) {
@@ -26,10 +25,10 @@ function hnswlib(data, { HierarchicalNSW }) {
       index.initIndex(n, 16, 200, 42);
       rowsOf(data, 0, n).forEach((row, i) => index.addPoint(Array.from(row), i));
     },
-    settings: [10, 15, 20, 30, 40, 60, 80, 160, 320].map((efSearch) => ({ efSearch })),
-    query(vector, { efSearch }) {
+    settings: (k) => [1, 1.5, 2, 3, 4, 6, 8, 16, 32].map((times) => ({ efSearch: times * k })),
+    query(vector, { efSearch }, k) {
       if (ef !== efSearch) index.setEf((ef = efSearch));
-      return index.searchKnn(Array.from(vector), neighbours).neighbors;
+      return index.searchKnn(Array.from(vector), k).neighbors;
     },
     diskBytes: () => 0,
     async close() {},
@@ -43,7 +42,7 @@ export async function openUsearch(data) {
   const make = (expansionSearch) =>
     new Index(data.dimension, metric, ScalarKind.F32, 16, 200, expansionSearch, false);
   const built = new Map();
-  const expansions = [16, 32, 64, 128, 256];
+  const expansions = [16, 32, 64, 128, 256, 512];
   return {
     // The expansion of a search is fixed when an index is made: one index for each, timed once.
     async build() {
@@ -54,11 +53,45 @@ export async function openUsearch(data) {
       }
     },
     buildsPerSetting: expansions.length,
-    settings: expansions.map((expansion) => ({ expansion })),
-    query: (vector, { expansion }) =>
-      Array.from(built.get(expansion).search(vector, neighbours, 1).keys, Number),
+    settings: (k) => expansions.filter((expansion) => expansion >= k).map((expansion) => ({ expansion })),
+    query: (vector, { expansion }, k) => Array.from(built.get(expansion).search(vector, k, 1).keys, Number),
     diskBytes: () => 0,
     async close() {},
+  };
+}
+
+export async function openZvec(data) {
+  const { default: zvec } = await import("@zvec/zvec");
+  const path = mkdtempSync(join(tmpdir(), "zvec-bench-"));
+  const n = data.base.length / data.dimension;
+  const indexType = zvec.ZVecIndexType.HNSW;
+  const metricType = zvec.ZVecMetricType[data.metric === "cosine" ? "COSINE" : "L2"];
+  const indexParams = { indexType, metricType, m: 16, efConstruction: 200 };
+  const dataType = zvec.ZVecDataType.VECTOR_FP32;
+  const vectors = { name: "vector", dataType, dimension: data.dimension, indexParams };
+  zvec.ZVecInitialize({ queryThreads: 1, logLevel: zvec.ZVecLogLevel.ERROR });
+  let collection;
+  return {
+    async build() {
+      const schema = new zvec.ZVecCollectionSchema({ name: "bench", vectors });
+      collection = zvec.ZVecCreateAndOpen(join(path, "bench"), schema);
+      for (let start = 0; start < n; start += 1000) {
+        const rows = rowsOf(data, start, Math.min(n, start + 1000));
+        collection.insertSync(rows.map((vector, i) => ({ id: String(start + i), vectors: { vector } })));
+      }
+      collection.optimizeSync({ concurrency: availableParallelism() });
+    },
+    settings: (k) => [1, 1.5, 2, 3, 4, 6, 8, 16].map((times) => ({ ef: times * k })),
+    query(vector, { ef }, topk) {
+      const params = { indexType, ef };
+      const request = { fieldName: "vector", vector, topk, outputFields: [], params };
+      return collection.querySync(request).map(({ id }) => Number(id));
+    },
+    diskBytes: () => folderBytes(path),
+    async close() {
+      collection.closeSync();
+      rmSync(path, { recursive: true });
+    },
   };
 }
 
@@ -79,13 +112,13 @@ export async function openLance(data) {
       const numPartitions = Math.round(Math.sqrt(n));
       await table.createIndex("vector", { config: Index.ivfPq({ distanceType, numPartitions }) });
     },
-    settings: [8, 16, 32, 64].map((nprobes) => ({ nprobes })),
-    async query(vector, { nprobes }) {
+    settings: () => [8, 16, 32, 64].map((nprobes) => ({ nprobes })),
+    async query(vector, { nprobes }, k) {
       const found = await table
         .vectorSearch(Array.from(vector))
         .nprobes(nprobes)
         .refineFactor(10)
-        .limit(neighbours)
+        .limit(k)
         .toArray();
       return found.map(({ row }) => Number(row));
     },
@@ -113,8 +146,8 @@ export async function openSqlite(data) {
       database.transaction(() => rowsOf(data, 0, n).forEach((row, i) => insert.run(BigInt(i), blob(row))))();
       prepared = select();
     },
-    settings: [{}],
-    query: (vector) => prepared.all(blob(vector), neighbours).map(({ rowid }) => rowid),
+    settings: () => [{}],
+    query: (vector, _, k) => prepared.all(blob(vector), k).map(({ rowid }) => rowid),
     diskBytes: () => 0,
     async close() {
       database.close();
@@ -135,9 +168,9 @@ export async function openMemoryVectorStore(data) {
         documents,
       );
     },
-    settings: [{}],
-    async query(vector) {
-      const found = await store.similaritySearchVectorWithScore(Array.from(vector), neighbours);
+    settings: () => [{}],
+    async query(vector, _, k) {
+      const found = await store.similaritySearchVectorWithScore(Array.from(vector), k);
       return found.map(([{ metadata }]) => metadata.i);
     },
     diskBytes: () => 0,

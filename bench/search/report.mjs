@@ -8,8 +8,8 @@ const placeOfRecall = (recall) => -Math.log10(1.002 - recall);
 /** Engines whose best is the one that Sealdex is set beside. */
 const isOurs = (engine) => engine.startsWith("sealdex");
 
-export const heading =
-  "| engine | setting | recall@10 | queries/s | p50 (µs) | p99 (µs) | build (s) | build, CPU (s) | disk (MiB) | RSS (MiB) |\n" +
+export const heading = (k) =>
+  `| engine | setting | recall@${k} | queries/s | p50 (µs) | p99 (µs) | build (s) | build, CPU (s) | disk (MiB) | RSS (MiB) |\n` +
   "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|";
 
 export function tableRow(line) {
@@ -40,7 +40,7 @@ function fastestAt(lines, recall) {
 }
 
 /** Sentences: queries per second at equal recall, and time of building, of Sealdex relative to the others. */
-export function comparison(lines) {
+export function comparison(lines, k) {
   const sentences = [];
   for (const recall of [0.95, 0.99]) {
     const best = fastestAt(lines, recall);
@@ -52,7 +52,7 @@ export function comparison(lines) {
       const median = (line.p50 / ours.p50).toFixed(2);
       const settings = `settings ${ours.setting} and ${line.setting}`;
       sentences.push(
-        `At recall@10 >= ${recall}: ${rate} times the queries per second of ${engine}, by p50 ${median} times (${settings}).`,
+        `At recall@${k} >= ${recall}: ${rate} times the queries per second of ${engine}, by p50 ${median} times (${settings}).`,
       );
     }
   }
@@ -69,13 +69,43 @@ export function comparison(lines) {
   return sentences.map((sentence) => `- ${sentence}`).join("\n");
 }
 
+/** Recalls at which the times of engines are set side by side. */
+const comparedRecalls = [0.9, 0.95, 0.98, 0.99];
+
+/** Per engine p50 and p99 at some recalls, and the time of building. */
+export function timesTable(lines, k) {
+  const heads = comparedRecalls.flatMap((recall) => [`p50 at ${recall}`, "p99"]);
+  const rows = [...new Set(lines.map(({ engine }) => engine))].map((name) => {
+    const own = lines.filter(({ engine }) => engine === name);
+    const times = comparedRecalls.flatMap((recall) => timesAt(own, recall));
+    const cells = [name, ...times.map((time) => time?.toFixed(0) ?? "-"), own[0].buildSeconds.toFixed(1)];
+    return `| ${cells.join(" | ")} |`;
+  });
+  const head = `| recall@${k}, µs | ${heads.join(" | ")} | build (s) |\n|---|${"---:|".repeat(heads.length + 1)}`;
+  return [head, ...rows].join("\n");
+}
+
+/** p50 and p99 of one engine at a recall: between the two settings around it, or of the first if all find more. */
+function timesAt(lines, recall) {
+  const useful = lines.filter(
+    (line) => !lines.some((other) => other.recall >= line.recall && other.p50 < line.p50),
+  );
+  const ranked = useful.sort((a, b) => a.recall - b.recall);
+  const above = ranked.find((line) => line.recall >= recall);
+  if (above === undefined) return [undefined, undefined];
+  const below = ranked.findLast((line) => line.recall < recall) ?? above;
+  const [from, to] = [below.recall, above.recall].map(placeOfRecall);
+  const share = from === to ? 1 : (placeOfRecall(recall) - from) / (to - from);
+  return ["p50", "p99"].map((name) => below[name] ** (1 - share) * above[name] ** share);
+}
+
 /** Recall on x, queries per second on y. */
-export function recallChart(dataset, lines) {
+export function recallChart(dataset, lines, k = 10) {
   const engines = [...new Set(lines.map(({ engine }) => engine))];
   const seen = lines.filter(({ recall }) => recall >= recallTicks[0]);
   return lineChart({
-    title: `${dataset}: queries per second at recall@10, one thread`,
-    x: { label: "recall@10", ticks: recallTicks, place: placeOfRecall },
+    title: `${dataset}: queries per second at recall@${k}, one thread`,
+    x: { label: `recall@${k}`, ticks: recallTicks, place: placeOfRecall },
     y: {
       label: "queries per second",
       ticks: logTicks(seen.map((line) => line.queriesPerSecond)),

@@ -4,15 +4,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient, generateKey } from "sealdex/core";
-import { neighbours } from "./exact.mjs";
 import { folderBytes, rowsOf } from "./rows.mjs";
 
 const rowsTogether = 5000;
 
-/** Lists of a training, as SEALDEX_BENCH_LISTS says: `default`, or so many times the square root of n. Default 1. */
+/** As many lists as `train()` chooses, or SEALDEX_BENCH_LISTS times the square root of n. */
 function trainOptions(n) {
-  const lists = process.env.SEALDEX_BENCH_LISTS ?? "1";
-  return lists === "default" ? {} : { nLists: Math.max(1, Math.round(Number(lists) * Math.sqrt(n))) };
+  const { SEALDEX_BENCH_LISTS: lists } = process.env;
+  return lists === undefined ? {} : { nLists: Math.max(1, Math.round(Number(lists) * Math.sqrt(n))) };
 }
 
 export async function openSealdex(data, indexConfigOf) {
@@ -32,20 +31,21 @@ export async function openSealdex(data, indexConfigOf) {
       await index.train(trainOptions(n));
       if (process.env.SEALDEX_BENCH_COMPACT) await index.compact();
     },
-    settings: [
-      ...["automatic", 1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 128, "all"].map((probes) => ({ probes })),
-      ...[0.8, 0.9, 0.95, 0.98, 0.99].map((recall) => ({ declared: `declared ${recall}`, recall })),
+    settings: () => [
+      ...["automatic", 1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 128, 256, "all"].map((probes) => ({ probes })),
+      ...[0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999].map((recall) => ({
+        declared: `declared ${recall}`,
+        recall,
+      })),
     ],
     // As of the other engines: all is in memory before anything is asked.
     warm: () => index.prefetch(),
-    async query(queryVector, { probes, recall }) {
+    async query(queryVector, { probes, recall }, topK) {
       const nProbes = { automatic: 0, all: Number.MAX_SAFE_INTEGER }[probes] ?? probes;
       const probing = recall === undefined ? { nProbes } : { recall };
-      const matches = await index.query({ queryVector, topK: neighbours, ...probing });
+      const matches = await index.query({ queryVector, topK, ...probing });
       return matches.map(({ id }) => Number(id));
     },
-    /** The matches of several queries at once, with automatic probing. */
-    queryAll: (queryVectors) => index.query({ queryVectors, topK: neighbours, nProbes: 0 }),
     diskBytes: () => folderBytes(path),
     async close() {
       await client.close();
