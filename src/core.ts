@@ -54,6 +54,7 @@ export type {
   MemoryUse,
   Metadata,
   QueryOptions,
+  QueryProfile,
   RankedMatch,
   ScoredMatch,
   SideScores,

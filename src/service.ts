@@ -5,6 +5,7 @@
 
 export * from "./client/wire/wire.js";
 export { invalid } from "./checks/input.js";
+export { asksForProfile, withProfile } from "./api/profiled-query.js";
 export { type ResultSettings, served, type ServedIndex } from "./api/served-index.js";
 export { unknownName } from "./checks/option-names.js";
 export { onBehalfOf, yieldIfDue } from "./async/event-loop.js";

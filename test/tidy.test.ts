@@ -78,7 +78,7 @@ const table: Record<string, string> = {
   "storage/": "async/ checks/ errors.ts @aws-sdk/client-s3 ioredis pg node:",
   "api/filter/": "checks/ errors.ts",
   "api/transfer/": "api/ async/ checks/ client/wire/ embedding/ errors.ts",
-  "api/": "checks/ embedding/ engine/ keys/ storage/ text/ errors.ts",
+  "api/": "async/profile.ts checks/ embedding/ engine/ keys/ storage/ text/ errors.ts",
   "state/cache/": "api/ async/ engine/ node:os",
   "state/segment/": "api/ async/ checks/ crypto/ engine/ state/cache/ storage/ text/ errors.ts",
   "state/commit/": "async/ checks/ crypto/ engine/config.ts keys/ storage/ errors.ts node:crypto",

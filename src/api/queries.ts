@@ -20,6 +20,7 @@ export interface QueryOptions<I extends readonly MatchField[] = readonly MatchFi
   /**
    * Fields of each match besides `id`. Default `["distance"]`; `[]` returns ids only. A trained
    * `ivf` or `ivfpq` stores no vectors: use `decoded`, since `vector` is `not_supported`.
+   * `profile` besides returns how the query spent its time: see `ProfiledQuery`.
    */
   readonly include?: I;
 }

@@ -6,6 +6,8 @@ import type {
   ListIdsOptions,
   ListItemsOptions,
   Match,
+  ProfiledMatches,
+  ProfiledQuery,
   RankedQuery,
   SingleQuery,
   BatchQuery,
@@ -34,10 +36,10 @@ export interface RawMetadata {
   readonly metadataJson?: string;
 }
 
-type AnyQuery = SingleQuery | TextQuery | RankedQuery | BatchQuery | WordQuery;
+type AnyQuery = SingleQuery | TextQuery | RankedQuery | BatchQuery | WordQuery | ProfiledQuery;
 
 export interface ServedIndex extends Omit<VectorIndex, "query" | "get" | "listIds" | "listItems"> {
-  query(query: AnyQuery, results: ResultSettings): Promise<Match[] | Match[][]>;
+  query(query: AnyQuery, results: ResultSettings): Promise<Match[] | Match[][] | ProfiledMatches>;
   get(ids: readonly string[], options: GetOptions, results: ResultSettings): Promise<StoredItem[]>;
   listIds(options: ListIdsOptions, results: ResultSettings): Promise<string[]>;
   listItems(options: ListItemsOptions, results: ResultSettings): Promise<ItemPage>;

@@ -35,6 +35,7 @@ import type {
   Vector,
   WordField,
 } from "./items.js";
+import type { AskingForProfile, ProfiledQuery, ProfiledResult } from "./profiled-query.js";
 import type {
   BatchQuery,
   DefaultInclude,
@@ -53,6 +54,7 @@ export type * from "./call-options.js";
 export type * from "./client.js";
 export type * from "./effort.js";
 export type * from "./items.js";
+export type * from "./profiled-query.js";
 export type * from "./queries.js";
 export type * from "./wraps.js";
 
@@ -139,7 +141,7 @@ export interface VectorIndex {
    * The nearest items, ascending by distance: one list for one query, a list of lists for a batch.
    * With `queryText`, the items with the greatest score. Throws `dimension_mismatch` for a vector
    * of the wrong length, and `not_supported` if `include` names `vector` and the index stores only
-   * codes.
+   * codes. If `include` names `profile`, the result is `{ matches, profile }`.
    */
   query<const I extends readonly WordField[] = DefaultInclude>(
     query: WordQuery<I>,
@@ -151,6 +153,7 @@ export interface VectorIndex {
     query: SingleQuery<I> | TextQuery<I>,
   ): Promise<Match<I>[]>;
   query<const I extends readonly MatchField[] = DefaultInclude>(query: BatchQuery<I>): Promise<Match<I>[][]>;
+  query<const Q extends ProfiledQuery>(query: AskingForProfile<Q>): Promise<ProfiledResult<Q>>;
   query<const I extends readonly MatchField[] = DefaultInclude>(
     query: SingleQuery<I> | TextQuery<I> | BatchQuery<I>,
   ): Promise<Match<I>[] | Match<I>[][]>;

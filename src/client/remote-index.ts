@@ -4,6 +4,7 @@ import { checkSelection } from "../api/check-selection.js";
 import { type Filter, takeFilter } from "../api/filter/compile.js";
 import { methodOptions } from "../api/method-options.js";
 import type {
+  AskingForProfile,
   BatchQuery,
   CallOptions,
   ChangeOptions,
@@ -22,6 +23,9 @@ import type {
   ListItemsOptions,
   Match,
   MatchField,
+  ProfiledMatches,
+  ProfiledQuery,
+  ProfiledResult,
   Namespaces,
   OpenIndexOptions,
   RankedMatch,
@@ -41,6 +45,7 @@ import type {
   WordQuery,
   Wraps,
 } from "../api/vector-index.js";
+import { asksForProfile } from "../api/profiled-query.js";
 import { generatorOf } from "../async/calls.js";
 import { takeOptions } from "../checks/option-names.js";
 import type { Connection, RequestOptions } from "./connection.js";
@@ -68,6 +73,7 @@ import {
   encodeTrain,
   encodeUpdate,
   type Query,
+  sumOfProfiles,
   texts,
 } from "./wire/wire.js";
 
@@ -144,20 +150,24 @@ export class RemoteIndex implements VectorIndex {
   query<const I extends readonly MatchField[] = DefaultInclude>(
     request: BatchQuery<I>,
   ): Promise<Match<I>[][]>;
+  query<const Q extends ProfiledQuery>(request: AskingForProfile<Q>): Promise<ProfiledResult<Q>>;
   query<const I extends readonly MatchField[] = DefaultInclude>(
     request: SingleQuery<I> | TextQuery<I> | BatchQuery<I>,
   ): Promise<Match<I>[] | Match<I>[][]>;
-  async query(request: SingleQuery | TextQuery | BatchQuery | WordQuery): Promise<Match[] | Match[][]> {
+  async query(
+    request: SingleQuery | TextQuery | BatchQuery | WordQuery | ProfiledQuery,
+  ): Promise<Match[] | Match[][] | ProfiledMatches> {
     request = takeOptions(request, methodOptions.query);
     return this.#connection.calls.write(request.signal, () => this.#query(request));
   }
 
-  async #query(request: SingleQuery | TextQuery | BatchQuery | WordQuery): Promise<Match[] | Match[][]> {
+  async #query(request: object & CallOptions): Promise<Match[] | Match[][] | ProfiledMatches> {
     const { signal } = request;
     const body = encodeQuery(this.#address, request as Query);
-    const isBatch = Array.isArray(request.queryVectors);
-    const lists = await sendQuery(this.#connection, body, { isBatch, signal });
-    return isBatch ? lists : lists[0];
+    const isBatch = Array.isArray((request as Partial<BatchQuery>).queryVectors);
+    const { lists, profiles } = await sendQuery(this.#connection, body, { isBatch, signal });
+    const matches = isBatch ? lists : lists[0];
+    return asksForProfile(request) ? { matches, profile: sumOfProfiles(profiles) } : matches;
   }
 
   get<const I extends readonly ItemField[] = readonly ItemField[]>(

@@ -1,11 +1,20 @@
 /** Sends upserts in as many requests as needed, in base64 if the service accepts it. */
 
-import type { Item, Match, OpenIndexOptions, UpsertOptions, UpsertResult } from "../api/vector-index.js";
+import { asksForProfile } from "../api/profiled-query.js";
+import type {
+  Item,
+  Match,
+  OpenIndexOptions,
+  QueryProfile,
+  UpsertOptions,
+  UpsertResult,
+} from "../api/vector-index.js";
 import { invalid, isArray, jsonText } from "../checks/input.js";
 import { SealdexError, shiftPosition } from "../errors.js";
 import type { Connection } from "./connection.js";
 import {
   bodyBytesMax,
+  decodeProfile,
   decodeResults,
   decodeUpsertResult,
   encodeItem,
@@ -99,20 +108,31 @@ function tooLarge(): SealdexError {
 
 // Sends queries in as many requests as needed, in base64 if the service accepts it.
 
-/** One list of matches per vector; a single list without several vectors. */
+/** One list of matches per vector; a single list without several vectors. The profiles of the requests, if the query asks for them. */
 export async function sendQuery(
   connection: Connection,
   body: QueryBody,
   { isBatch, signal }: { readonly isBatch: boolean; readonly signal: AbortSignal | undefined },
+): Promise<{ readonly lists: Match[][]; readonly profiles: readonly QueryProfile[] }> {
+  const profiles: QueryProfile[] = [];
+  const post = async (route: string, part: object, several: boolean) => {
+    const text = jsonText(part, "request");
+    const answer = await connection.post(`/v1/vectors/${route}`, text, { signal, isIdempotent: true });
+    const lists = decodeResults(answer, several);
+    if (asksForProfile(body)) profiles.push(decodeProfile(answer));
+    return lists;
+  };
+  return { lists: await sendForms(connection, body, isBatch, post), profiles };
+}
+
+type PostQuery = (route: string, part: object, several: boolean) => Promise<Match[][]>;
+
+async function sendForms(
+  connection: Connection,
+  body: QueryBody,
+  isBatch: boolean,
+  post: PostQuery,
 ): Promise<Match[][]> {
-  const post = async (route: string, part: object, several: boolean) =>
-    decodeResults(
-      await connection.post(`/v1/vectors/${route}`, jsonText(part, "request"), {
-        signal,
-        isIdempotent: true,
-      }),
-      several,
-    );
   const forms = queryForms(body, isBatch);
   if (forms === undefined) return post("query", body, false);
   const { vectors, json, binary } = forms;

@@ -105,6 +105,15 @@ export class QueryVector {
     allFloats()[(this.address + queryLayout.epsilon) >>> 2] = value;
   }
 
+  /** How many rows it was compared with, by their codes and by their vectors. */
+  get compared(): { readonly codes: number; readonly vectors: number } {
+    const words = allWords();
+    return {
+      codes: words[(this.address + queryLayout.codesCompared) >>> 2],
+      vectors: words[(this.address + queryLayout.vectorsCompared) >>> 2],
+    };
+  }
+
   free(): void {
     if (this.#scratch > 0) freeScratch(this.#scratch);
     freeScratch(this.address);

@@ -4,8 +4,10 @@ import { inspect } from "node:util";
 import { checkItemChange, checkSelection, takeIds } from "../api/check-selection.js";
 import { methodOptions } from "../api/method-options.js";
 import { type ItemGroups, itemGroups } from "../api/item-groups.js";
-import { plainResults } from "../api/served-index.js";
+import { asksForProfile, withoutProfile } from "../api/profiled-query.js";
+import { plainResults, type ResultSettings, served } from "../api/served-index.js";
 import type {
+  AskingForProfile,
   BatchQuery,
   CallOptions,
   ChangeOptions,
@@ -24,6 +26,9 @@ import type {
   ListItemsOptions,
   Match,
   MatchField,
+  ProfiledMatches,
+  ProfiledQuery,
+  ProfiledResult,
   RankedMatch,
   RankedQuery,
   ScoredMatch,
@@ -42,6 +47,7 @@ import type {
   Wraps,
 } from "../api/vector-index.js";
 import { type Calls, generatorOf } from "../async/calls.js";
+import { profiled } from "../async/profile.js";
 import { takeOptions } from "../checks/option-names.js";
 import type { Embedder } from "../embedding/embedder.js";
 import { checkModel, IndexEmbedder } from "../embedding/index-embedder.js";
@@ -136,14 +142,17 @@ export class EncryptedIndex implements VectorIndex {
   query<const I extends readonly MatchField[] = DefaultInclude>(
     request: BatchQuery<I>,
   ): Promise<Match<I>[][]>;
+  query<const Q extends ProfiledQuery>(request: AskingForProfile<Q>): Promise<ProfiledResult<Q>>;
   query<const I extends readonly MatchField[] = DefaultInclude>(
     request: SingleQuery<I> | TextQuery<I> | BatchQuery<I>,
   ): Promise<Match<I>[] | Match<I>[][]>;
   async query(
-    options: SingleQuery | TextQuery | BatchQuery | WordQuery,
+    options: SingleQuery | TextQuery | BatchQuery | WordQuery | ProfiledQuery,
     results = plainResults,
-  ): Promise<Match[] | Match[][]> {
-    const request = takeOwnOptions(options, methodOptions.query);
+  ): Promise<Match[] | Match[][] | ProfiledMatches> {
+    const taken = takeOwnOptions(options, methodOptions.query);
+    if (asksForProfile(taken)) return this.#profiled(withoutProfile(taken), results);
+    const request = taken as SingleQuery | TextQuery | BatchQuery | WordQuery;
     const index = this.#within(request.namespace);
     if (isWordQuery(request)) {
       const checked = checkWordQuery(request, results);
@@ -157,6 +166,12 @@ export class EncryptedIndex implements VectorIndex {
     }
     const ranked = { contents: checkRanked(subject), rerank };
     return this.#calls.read(signal, () => answerRanked(index, this.#texts, ranked, checked));
+  }
+
+  async #profiled(request: SingleQuery, results: ResultSettings): Promise<ProfiledMatches> {
+    const { clock } = this.#index;
+    const query = () => served(this).query(request, results) as Promise<Match[] | Match[][]>;
+    return profiled(query, () => clock.steady());
   }
 
   get<const I extends readonly ItemField[] = readonly ItemField[]>(

@@ -1,6 +1,7 @@
 /** Queries of an index: texts and images are embedded, vectors are packed, and the nearest items are ranked if that is asked for. */
 
 import { topKMax } from "../api/method-options.js";
+import { enterStage } from "../async/profile.js";
 import { invalid } from "../checks/input.js";
 import { type Embedder, embedImages } from "../embedding/embedder.js";
 import { type Image, isImageUrl } from "../embedding/image.js";
@@ -63,6 +64,7 @@ export async function answerRanked(
   const nearest = await run(searchContents(index, texts, contents, { ...options, topK, include }));
   const candidates = nearest.filter(({ contents: text }) => text !== undefined && !isImageUrl(text));
   const passages = candidates.map((match) => match.contents ?? "");
+  enterStage("rerank");
   const best = await rankBest(reranker, contents, passages, {
     count: options.topK,
     signal: options.signal,
@@ -79,6 +81,7 @@ export async function embedQuery(
   { embedder }: IndexModels,
   queryContents: string | Image,
 ): Promise<Vector> {
+  enterStage("embed");
   const where = "queryContents";
   if (embedder !== undefined) {
     if (typeof queryContents === "string") return embedder.embedQuery(queryContents);

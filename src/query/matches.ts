@@ -3,6 +3,7 @@
 import type { CompiledFilter } from "../api/filter/compile.js";
 import type { ListSet } from "../engine/lists/coarse-quantizer.js";
 import type { MatchTable } from "../engine/scan/match-table.js";
+import { enterStage } from "../async/profile.js";
 import { type Task, waitFor } from "../engine/threads/run.js";
 import { type CachedValue, type CacheKey, type KeyOf, namedKey } from "../state/cache/cache-group.js";
 import { addRow, noRows } from "../state/segment/row-bits.js";
@@ -68,6 +69,7 @@ export function* findMatches(
   filter: CompiledFilter,
   signal?: AbortSignal,
 ): Task<Matches> {
+  enterStage("choose");
   const key = matchesKey(filter);
   const known = snapshot.cache.peek(key);
   if (known !== undefined) return known;

@@ -4,6 +4,7 @@
  */
 
 import { yieldToEventLoop } from "../async/event-loop.js";
+import { enterStage } from "../async/profile.js";
 import { QueryVector } from "../engine/query-vector.js";
 import type { MatchTable } from "../engine/scan/match-table.js";
 import { BatchSearch } from "../engine/scan/batch-search.js";
@@ -14,6 +15,7 @@ import { isAutomatic, isWhole, type Probing } from "./list-limits.js";
 import { pinListBlocks } from "./open-list-blocks.js";
 import { acceptedIn, foundIn, heldTogether, type SearchResult } from "./scan-list-blocks.js";
 import { chooseLists, createSearch } from "./search-lists.js";
+import { noteCompared } from "./profiled-search.js";
 import { isTrained, type SearchScope } from "./search-scope.js";
 import type { ListBlock } from "./snapshot/snapshot.js";
 
@@ -88,7 +90,13 @@ function planOne(
   if (!isTrained(scope) || isWhole(options.effort, scope.trained.quantizer.nLists)) {
     const query = new QueryVector(scope.searcher.config.metric, vector, undefined);
     const blocks = withMatches(scope.snapshot.listBlocks.all, scope.matches);
-    return { query, blocks, distances: [], continues: false, free: () => query.free() };
+    return {
+      query,
+      blocks,
+      distances: [],
+      continues: false,
+      free: () => (noteCompared(query), query.free()),
+    };
   }
   const search = createSearch(scope, vector, options.topK);
   const { blocks, distances } = chooseLists(scope, search, matching, options, false);
@@ -97,7 +105,7 @@ function planOne(
     blocks,
     distances,
     continues: isAutomatic(options.effort) || scope.matches === undefined,
-    free: () => search.free(),
+    free: () => (noteCompared(search.query), search.free()),
   };
 }
 
@@ -116,7 +124,9 @@ async function scanRange(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const positions = new Map(blocks.map((listBlock, position) => [listBlock, position]));
+  enterStage("read");
   const open = await pinListBlocks(snapshot, blocks);
+  enterStage("scan");
   searcher.residency.recordAddresses(snapshot, blocks, open.codes);
   try {
     const jobs = planned.map(({ blocks: wanted, distances }) =>

@@ -9,6 +9,7 @@ import { Search } from "../engine/scan/scan-blocks.js";
 import type { IndexConfig } from "../engine/config.js";
 import type { OpenIdTable } from "../state/segment/opened-blocks.js";
 import type { SegmentReader } from "../state/segment/segment-reader.js";
+import { currentProfile, enterStage } from "../async/profile.js";
 import { type Task, waitFor } from "../engine/threads/run.js";
 import type { SearchResult } from "./scan-list-blocks.js";
 import type { Matches, SelectedSegment } from "./matches.js";
@@ -21,6 +22,7 @@ import {
   pinPrefiltered,
   unpinPrefiltered,
 } from "./prefiltered-rows.js";
+import { noteCompared } from "./profiled-search.js";
 import type { SearchScope } from "./search-scope.js";
 import type { Snapshot } from "./snapshot/snapshot.js";
 
@@ -43,6 +45,7 @@ export function* searchPrefiltered(
   topK: number,
 ): Task<SearchResult> {
   const newer = shadowingReaders(snapshot, selected);
+  enterStage("read");
   const opened =
     openedRows(selected, newer) ??
     (yield* waitFor(pinRows(selected, newer, config), ({ release }) => release?.()));
@@ -79,6 +82,7 @@ function openedRows(
     if (opened === undefined) return undefined;
     segments.push({ selected: each, opened });
   }
+  currentProfile()?.add({ cacheHits: segments.length });
   return { segments, tables };
 }
 
@@ -123,6 +127,7 @@ function scan(
   vector: Float32Array,
   { config, topK }: { readonly config: IndexConfig; readonly topK: number },
 ): SearchResult {
+  enterStage("scan");
   const query = new QueryVector(config.metric, vector, undefined);
   const search = new Search(query, flatScanner(query), topK);
   try {
@@ -147,6 +152,7 @@ function scan(
     });
     return { candidates, rows };
   } finally {
+    noteCompared(query);
     search.free();
     query.free();
   }

@@ -9,6 +9,7 @@
 import type { CompiledFilter } from "../api/filter/compile.js";
 import type { CallOptions, Match, MatchField, StoredItem } from "../api/vector-index.js";
 import { isPauseDue } from "../async/event-loop.js";
+import { enterStage } from "../async/profile.js";
 import { isPromise } from "../checks/value-kinds.js";
 import { distanceOf } from "../engine/metric.js";
 import { resultNow, type Task, waitFor } from "../engine/threads/run.js";
@@ -82,6 +83,7 @@ function* searchIn<T>(
   const matches = filter && (yield* findMatches(snapshot, filter, signal));
   if (matches?.count === 0) return nothing;
   const { model } = snapshot;
+  enterStage("open");
   const unpin = () => model && searcher.unpinModel(model);
   const pinned = model && searcher.pinModel(model);
   const trained = isPromise(pinned) ? yield* waitFor(pinned, unpin) : pinned;

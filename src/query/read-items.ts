@@ -13,6 +13,7 @@ import type { RowBlock } from "../state/segment/block.js";
 import type { OpenRecords } from "../state/segment/segment-reader.js";
 import { run, type Task, waitFor } from "../engine/threads/run.js";
 import { forEachYielding, isPauseDue } from "../async/event-loop.js";
+import { currentProfile, enterStage } from "../async/profile.js";
 import type { RawMetadata, ResultSettings } from "../api/served-index.js";
 import type { MatchField, StoredItem } from "../api/vector-index.js";
 import { bySegment, type RowRef } from "./snapshot/snapshot.js";
@@ -62,9 +63,13 @@ export function* readItems(
   include: ReadonlySet<MatchField>,
   results: CheckedResults,
 ): Task<StoredItem[]> {
+  enterStage("fetch");
   if (hasIdsAlone(include) && results.reserveBytes === undefined && refs.length <= decodedRowsMax) {
     const opened = openedIds(refs);
-    if (opened !== undefined) return opened;
+    if (opened !== undefined) {
+      noteOpened(refs, include);
+      return opened;
+    }
   }
   const items: StoredItem[] = [];
   while (items.length < refs.length) yield* readSome(items, refs, include, results);
@@ -169,6 +174,12 @@ function blocksOf(
   return [records, ...(include.has("contents") ? [contents] : [])].map((pages) => pages.ofRow(row));
 }
 
+/** Adds the blocks of rows that are in memory to the profile. */
+function noteOpened(refs: readonly RowRef[], include: ReadonlySet<MatchField>): void {
+  const blocks = () => refs.flatMap(({ segment, row }) => blocksOf(segment.reader.footer, row, include));
+  currentProfile()?.add({ cacheHits: new Set(blocks()).size });
+}
+
 /**
  * The rows from `start` that may be held together, if their records, contents and vectors are open, and
  * the vectors so few that decoding them takes no time.
@@ -189,6 +200,7 @@ function openedRows(
     bytes += record.length + (contents?.length ?? 0);
     rows.push({ namespace: segment.namespace, record, contents });
   }
+  noteOpened(refs.slice(start, start + rows.length), include);
   return needsVectors(include) ? withOpenedVectors(refs.slice(start, start + rows.length), rows) : rows;
 }
 

@@ -1,6 +1,7 @@
 /** Scans list blocks for one query, reading as many at a time as the memory for one query allows. */
 
 import type { TimeSlice } from "../async/event-loop.js";
+import { currentProfile, enterStage } from "../async/profile.js";
 import type { MatchTable } from "../engine/scan/match-table.js";
 import type { IdTable } from "../engine/scan/scan-blocks.js";
 import type { ScanJob } from "../engine/scan/scanner.js";
@@ -52,6 +53,7 @@ export function* scanListBlocks(
     end = start + heldTogether(phase.blocks, start, heldBytesMax);
     const blocks = phase.blocks.slice(start, end);
     const scanOpen = ({ codes, tables }: OpenListBlocks) => {
+      enterStage("scan");
       searcher.residency.recordAddresses(snapshot, blocks, codes);
       search.shadowBy(tables);
       search.scan(
@@ -67,10 +69,12 @@ export function* scanListBlocks(
     };
     const opened = openedListBlocks(snapshot, blocks);
     if (opened !== undefined) {
+      currentProfile()?.add({ cacheHits: blocks.length });
       scanOpen(opened);
       continue;
     }
     if (memoryOnly) throw new SealdexError("internal", "query: rows are not in memory");
+    enterStage("read");
     const pinned = yield* waitFor(pinListBlocks(snapshot, blocks), ({ release }) => release());
     try {
       scanOpen(pinned);

@@ -1,6 +1,7 @@
 /** The search among all blocks of a snapshot: of an index that is not trained, or if the exact answer is asked for. */
 
 import { TimeSlice } from "../async/event-loop.js";
+import { enterStage } from "../async/profile.js";
 import { scoreLowerBound } from "../engine/metric.js";
 import { QueryVector } from "../engine/query-vector.js";
 import { chooseScanner } from "../engine/scan/choose-codec.js";
@@ -10,6 +11,7 @@ import { type Probing, scanLimits } from "./list-limits.js";
 import { type UsedMatchTable, useMatchTable } from "./match-tables.js";
 import { withMatches } from "./matches.js";
 import { type BlockScan, foundIn, scanListBlocks, type SearchResult } from "./scan-list-blocks.js";
+import { noteCompared, noteLists } from "./profiled-search.js";
 import { isTrained, type SearchScope, type TrainedScope } from "./search-scope.js";
 import type { ListBlock } from "./snapshot/snapshot.js";
 
@@ -35,6 +37,7 @@ export function* searchAll(
     if (isTrained(scope)) yield* searchEveryList(scope, query, probing, scan);
     return foundIn(snapshot.listBlocks.all, search.finish());
   } finally {
+    noteCompared(query);
     used?.release();
     search.free();
     query.free();
@@ -49,6 +52,7 @@ function* searchEveryList(
   scan: BlockScan & { readonly search: Search },
 ): Task<void> {
   const { snapshot, trained, matches, searcher } = scope;
+  enterStage("choose");
   const { quantizer, model } = trained;
   const { metric } = searcher.config;
   const usual = scanLimits(model, probing, snapshot.growth).probes;
@@ -62,12 +66,14 @@ function* searchEveryList(
       (rank < usual ? nearest : others).push({ block, distance, lowerBound });
     }
   }
+  noteLists(nearest.map(({ block }) => block));
   yield* scanListBlocks(scope, scan, phaseOf(nearest));
   others.sort((a, b) => a.lowerBound - b.lowerBound);
   for (let start = 0, together = 1; start < others.length; start += together, together *= 2) {
     const next = others.slice(start, start + together);
     // Nor can any block after one of these hold a nearer row.
     const some = next.filter(({ lowerBound }) => lowerBound <= scan.search.threshold);
+    noteLists(some.map(({ block }) => block));
     yield* scanListBlocks(scope, scan, phaseOf(some));
     if (some.length < next.length) return;
   }

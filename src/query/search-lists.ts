@@ -4,6 +4,7 @@
  */
 
 import { TimeSlice } from "../async/event-loop.js";
+import { currentProfile, enterStage } from "../async/profile.js";
 import type { MatchTable } from "../engine/scan/match-table.js";
 import { ListSearch, type SearchedLists } from "../engine/scan/search-lists.js";
 import type { Task } from "../engine/threads/run.js";
@@ -19,6 +20,7 @@ import {
 import { type UsedMatchTable, useMatchTable } from "./match-tables.js";
 import { distributionOf, withMatches } from "./matches.js";
 import { isComplete } from "./open-list-blocks.js";
+import { noteCompared, noteLists, searchWithin } from "./profiled-search.js";
 import { noEpoch } from "./residency.js";
 import { type BlockScan, foundIn, scanListBlocks, type SearchResult } from "./scan-list-blocks.js";
 import type { TrainedScope } from "./search-scope.js";
@@ -45,6 +47,7 @@ export function* searchLists(
     }
     return foundIn(scope.snapshot.listBlocks.all, search.finish());
   } finally {
+    noteCompared(search.query);
     used?.release();
     search.free();
   }
@@ -97,7 +100,10 @@ export function chooseLists(
     if (isScanned) search.shadowBy(newer);
     table.epoch = isScanned ? epoch : noEpoch;
     const among = { table, matching, now: searcher.residency.tick() };
-    return scanOpened(scope, search, among, probing);
+    enterStage("choose");
+    const chosen = scanOpened(scope, search, among, probing);
+    currentProfile()?.add({ lists: chosen.count });
+    return chosen;
   } finally {
     release();
   }
@@ -127,13 +133,18 @@ function scanOpened(
     // Rows in one list alone are found in as many lists as without second lists.
     const reach = searcher.residency.spilled.areAll ? spilled : wider(spilled, limits);
     search.query.reserve(spilled.rowsMax);
-    const count = search.within(among, reach, spilled);
+    const count = searchWithin(search, among, reach, spilled);
     if (table.isMissing) searcher.spilled.noteMissing(snapshot, table.missing());
     else if (count > 0 && search.isFull && !isFar()) return { count, blocks: [], distances: [] };
   }
-  const count = search.within(among, limits);
+  const count = searchWithin(search, among, limits);
   const isDone = sought === undefined || !isFar();
-  return chosenOf(scope, search, among, isDone ? count : search.within(among, farLimits(scope, sought)));
+  return chosenOf(
+    scope,
+    search,
+    among,
+    isDone ? count : searchWithin(search, among, farLimits(scope, sought)),
+  );
 }
 
 /** `count`: of the lists that the search found. */
@@ -186,6 +197,7 @@ function* scanFurther(scope: TrainedScope, scan: ListScan, count: number, probin
   for (let start = 0, end = isChosen ? 1 : blocks.length; start < blocks.length; start = end, end *= 2) {
     if (search.isFull) return;
     const some = { blocks: blocks.slice(start, end), distances: distances.slice(start, end), pruned: true };
+    noteLists(some.blocks);
     yield* scanListBlocks(scope, scan, some);
   }
 }

@@ -9,6 +9,7 @@ import {
   type IndexConfigInput,
   type Match,
   type Metadata,
+  type QueryProfile,
   type SingleQuery,
   type StorageLocation,
   type StoredItem,
@@ -31,6 +32,7 @@ declare const film: Film;
 declare const filmFilter: FilmFilter;
 declare const either: SingleQuery | BatchQuery;
 declare const someFields: ("distance" | "contents")[];
+declare const fieldsOrProfile: ("distance" | "profile")[];
 const queryVector = [1, 2];
 
 export async function matches(index: VectorIndex): Promise<void> {
@@ -57,6 +59,32 @@ export async function matches(index: VectorIndex): Promise<void> {
   const wide: Match[] = await index.query({ queryVector });
   const request: SingleQuery = { queryVector };
   const ofRequest: Match[] = await index.query(request);
+
+  const profiled = await index.query({ queryVector, include: ["metadata", "profile"] });
+  same<typeof profiled.profile, QueryProfile>();
+  same<(typeof profiled.matches)[0]["metadata"], Metadata>();
+  // @ts-expect-error distance is not included
+  void profiled.matches[0].distance;
+  const { matches: alone } = await index.query({ queryContents: "a", include: ["profile"] });
+  same<keyof (typeof alone)[0], "id" | "namespace">();
+  const { matches: lists } = await index.query({
+    queryVectors: [queryVector],
+    include: ["distance", "profile"],
+  });
+  same<(typeof lists)[0][0]["distance"], number>();
+  const { matches: byWords } = await index.query({ queryText: "a", include: ["highlights", "profile"] });
+  same<(typeof byWords)[0]["score"], number>();
+  const { matches: ranked } = await index.query({
+    queryContents: "a",
+    rerank: "model",
+    include: ["contents", "profile"],
+  });
+  same<(typeof ranked)[0]["score"], number>();
+  const sometimes = await index.query({ queryVector, include: fieldsOrProfile });
+  if ("profile" in sometimes) same<typeof sometimes.profile, QueryProfile>();
+  else same<(typeof sometimes)[0]["distance"], number | undefined>();
+  // @ts-expect-error scores are of queries by words
+  await index.query({ queryVector, include: ["scores", "profile"] });
 
   const items: StoredItem[] = await index.get(["a"]);
   same<(typeof items)[0]["vector"], Float32Array | undefined>();

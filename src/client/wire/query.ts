@@ -35,7 +35,7 @@ export interface QueryBody
   readonly recall?: Maybe<DeclaredRecall>;
   readonly n_probes?: Maybe<number>;
   readonly greedy?: Maybe<boolean>;
-  readonly include?: Maybe<readonly WordField[]>;
+  readonly include?: Maybe<readonly (WordField | "profile")[]>;
   /** The name of a cross-encoder. */
   readonly rerank?: Maybe<string>;
   readonly query_text?: Maybe<string>;

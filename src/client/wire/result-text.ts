@@ -4,15 +4,19 @@
  */
 
 import type { RawMetadata } from "../../api/served-index.js";
-import type { ItemPage, Match, ScoredMatch, StoredItem } from "../../api/vector-index.js";
+import type { ItemPage, Match, QueryProfile, ScoredMatch, StoredItem } from "../../api/vector-index.js";
+import { profileText } from "./profile.js";
 import { encodeVector } from "./values.js";
 
-/** `{"results":[…]}`, flat or one list per query. Matches have raw metadata. */
-export function* matchTexts(matches: readonly Match[] | readonly (readonly Match[])[]): Generator<string> {
+/** `{"results":[…]}`, flat or one list per query. Matches have raw metadata. Followed by the profile, if there is one. */
+export function* matchTexts(
+  matches: readonly Match[] | readonly (readonly Match[])[],
+  profile?: QueryProfile,
+): Generator<string> {
   yield '{"results":';
   if (isBatch(matches)) yield* listTexts(matches, (list) => listTexts(list, itemText));
   else yield* listTexts(matches, itemText);
-  yield "}";
+  yield profile === undefined ? "}" : `,"profile":${profileText(profile)}}`;
 }
 
 /** `{"results":[…]}`. Items have raw metadata. */

@@ -81,6 +81,7 @@ export {
   type NamespaceBody,
 } from "./namespaces.js";
 export { decodeWrap, decodeWraps, encodeWrap, encodeWraps, type WrapBody } from "./wraps.js";
+export { decodeProfile, profileText, serverTiming, sumOfProfiles } from "./profile.js";
 export { decodeAnchorBody, decodeCount, decodeNames, decodeResults, decodeStoredItems } from "./results.js";
 export {
   entryTexts,

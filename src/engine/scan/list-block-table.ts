@@ -6,6 +6,7 @@ import {
   spilledSegmentLayout,
   waitingBytes,
 } from "../kernels/kernels.wasm.js";
+import { lastUseOf } from "../codes/block-struct.js";
 import { allocate, allWords, free, wordsAt, writeWords } from "../kernels/memory.js";
 
 /** Which blocks there are. */
@@ -128,6 +129,17 @@ export class ListBlockTable {
     const count = words[(this.address + listBlockTableLayout.nMissing) >>> 2];
     const at = words[(this.address + listBlockTableLayout.missing) >>> 2];
     return [...new Set(wordsAt(at, count))];
+  }
+
+  /** How many blocks in memory the search with this mark has used. */
+  countUsed(now: number): number {
+    const words = allWords();
+    let count = 0;
+    for (let at = this.#blocks; at < this.#spilled; at += listBlockLayout.bytes) {
+      const isOpen = words[(at + listBlockLayout.epoch) >>> 2] === this.epoch;
+      if (isOpen && lastUseOf(words[(at + listBlockLayout.block) >>> 2]) === now) count++;
+    }
+    return count;
   }
 
   #addressOf(number: number): number {

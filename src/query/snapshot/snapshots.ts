@@ -6,6 +6,7 @@ import type { Model } from "../../engine/model.js";
 import { SealdexError } from "../../errors.js";
 import type { HeldSnapshot, OpenSnapshots } from "./open-snapshots.js";
 import type { Snapshot } from "./snapshot.js";
+import { enterStage } from "../../async/profile.js";
 import { type Task, waitFor } from "../../engine/threads/run.js";
 
 /** Queries about the newest snapshot. */
@@ -72,6 +73,7 @@ export class Snapshots {
    * abandoned if there is one: `confirm` rejects then, and `work` runs again on the newer snapshot.
    */
   *readAhead<T>(work: Work<T>): Task<T> {
+    enterStage("open");
     let snapshot = this.#openedNewest();
     if (snapshot === undefined) {
       const begun = yield* this.#readKnown(work);
@@ -111,6 +113,7 @@ export class Snapshots {
         () => isOver,
         work(known, () => confirming),
       );
+      enterStage("open");
       yield* waitFor(confirming);
       return { result };
     } catch (error) {

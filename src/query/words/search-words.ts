@@ -5,6 +5,7 @@
 
 import type { CompiledFilter } from "../../api/filter/compile.js";
 import { yieldIfDue } from "../../async/event-loop.js";
+import { enterStage } from "../../async/profile.js";
 import { isPromise } from "../../checks/value-kinds.js";
 import { run } from "../../engine/threads/run.js";
 import { hasRow } from "../../state/segment/row-bits.js";
@@ -59,6 +60,7 @@ interface Scored {
 export async function searchText(snapshot: Snapshot, search: TextSearch): Promise<FoundByText> {
   const { query, topK, filter, parameters, signal } = search;
   if (topK === 0 || snapshot.segments.length === 0) return { rows: [], scores: [], allows: () => false };
+  enterStage("choose");
   const matches = filter && (await run(findMatches(snapshot, filter, signal)));
   const texts = openedTexts(snapshot) ?? (await loadTexts(snapshot));
   const terms = await findTerms(snapshot, texts, query);
@@ -67,7 +69,9 @@ export async function searchText(snapshot: Snapshot, search: TextSearch): Promis
   const opened = texts.segments.map((_, number) => openSegment(texts, scored, number));
   // All that is missing at once: one wait for storage, whatever the number of segments.
   const isWarm = !opened.some(isPromise);
+  enterStage(isWarm ? "scan" : "read");
   const segments = isWarm ? opened : await Promise.all(opened.map(async (segment) => segment));
+  enterStage("scan");
   const best = new BestRows(topK);
   const norm = lengthNorm(parameters, texts.corpus);
   const isLimited = query.required.length + query.excluded.length > 0;

@@ -1,5 +1,7 @@
 /** The cached values of one owner, such as a segment. They are evicted together once the owner is not needed any more. */
 
+import { currentProfile } from "../../async/profile.js";
+
 /** A value that can be cached. It never changes. */
 export interface CachedValue {
   /** Memory held, in bytes. */
@@ -100,6 +102,7 @@ export class CacheGroup {
   ): Promise<T[]> {
     this.#account.tick();
     const opened = this.pinOpened<T>(keys);
+    currentProfile()?.add(this.#usesOf(keys));
     return opened ?? this.#read<T, K>(keys, read, signal);
   }
 
@@ -127,6 +130,11 @@ export class CacheGroup {
     } finally {
       this.unpin(pinned);
     }
+  }
+
+  #usesOf(keys: readonly unknown[]): { readonly cacheHits: number; readonly cacheMisses: number } {
+    const cacheHits = keys.filter((key) => this.#entries.has(key)).length;
+    return { cacheHits, cacheMisses: keys.length - cacheHits };
   }
 
   /** The values of these keys, not pinned: for values in the heap, which stay valid if they are evicted. */

@@ -4,6 +4,7 @@
  * it reads the record, which has the id.
  */
 
+import { requested } from "../../async/profile.js";
 import { own } from "../../checks/value-kinds.js";
 import { SealdexError } from "../../errors.js";
 import type { KeyRing } from "../../keys/key-ring.js";
@@ -30,15 +31,18 @@ export function openFolder(store: BlobStore, indexName: string): BlobStore {
   const keyOf = (name: string) => folder + name.slice(indexesPrefix.length);
   const inFolder: BlobStore = {
     read: (name, range, options) =>
-      isPart(range) ? store.read(keyOf(name), range, options) : Promise.reject(noPart(name, range)),
+      isPart(range)
+        ? requested(store.read(keyOf(name), range, options), (bytes) => bytes?.length ?? 0)
+        : Promise.reject(noPart(name, range)),
     create: (name, bytes, options) => store.create(keyOf(name), bytes, options),
     async list(prefix, given = {}) {
       const options = own(given);
       const { after } = options;
-      const keys = await store.list(
+      const listed = store.list(
         keyOf(prefix),
         own({ ...options, ...(after !== undefined && { after: keyOf(after) }) }),
       );
+      const keys = await requested(listed, () => 0);
       return keys.map((key) => indexesPrefix + key.slice(folder.length));
     },
     delete: (names, options) => store.delete(names.map(keyOf), options),

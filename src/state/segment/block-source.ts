@@ -7,6 +7,7 @@ import { readRange, requestsOf } from "./block-requests.js";
 import type { Block } from "./block.js";
 import { entryWords } from "./id-table.js";
 import { yieldIfDue } from "../../async/event-loop.js";
+import { currentProfile } from "../../async/profile.js";
 import type { IndexCache } from "../cache/index-cache.js";
 
 /** A segment as its manifest describes it, before any of it is read. */
@@ -83,10 +84,13 @@ export class BlockSource {
       const bytes = await this.#range(start, last.offset + last.length);
       // Before they are opened, since many requests may be answered in one turn of the event loop.
       await yieldIfDue();
+      const profile = currentProfile();
+      const stage = profile?.enter("decrypt");
       for (const block of request) {
         const from = block.offset - start;
         opened.set(block, this.#opener.open(block.number, bytes.subarray(from, from + block.length)));
       }
+      if (stage !== undefined) profile?.enter(stage);
     });
     await Promise.all(read);
     return blocks.map((block) => opened.get(block) as Uint8Array);

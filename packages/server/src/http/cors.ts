@@ -10,8 +10,15 @@ export async function allowOrigins(app: Server, origins: readonly string[]): Pro
   await app.register(cors, {
     origin: [...origins],
     methods: ["GET", "POST", "DELETE"],
-    allowedHeaders: ["Content-Type", "X-API-Key", "X-Describe-Form", "X-Index-Key", "X-Request-Id"],
-    exposedHeaders: ["Retry-After", "X-Error-Code", "X-Request-Id"],
+    allowedHeaders: [
+      "Content-Type",
+      "X-API-Key",
+      "X-Describe-Form",
+      "X-Index-Key",
+      "X-Profile",
+      "X-Request-Id",
+    ],
+    exposedHeaders: ["Retry-After", "Server-Timing", "X-Error-Code", "X-Request-Id"],
     maxAge: preflightSeconds,
     // The plugin would refuse other requests with OPTIONS as plain text.
     strictPreflight: false,

@@ -4,6 +4,7 @@ import type { FastifyReply } from "fastify";
 import { type BatchQuery, type Item, type ListItemsOptions, SealdexError } from "sealdex/core";
 import {
   type AddressBody,
+  asksForProfile,
   decodeAddress,
   decodeBinaryItems,
   decodeBinaryVectors,
@@ -24,7 +25,9 @@ import {
   pageTexts,
   type Query,
   type ServedIndex,
+  serverTiming,
   topKMax,
+  withProfile,
   yieldIfDue,
   type WordField,
 } from "sealdex/wire";
@@ -59,7 +62,11 @@ export function addVectorRoutes(app: Server, services: Services): void {
     return read(body, reply, async (index, results) => {
       await checkKeepsVectors(query.include, index);
       const topK = await achievable(query, index, results);
-      return matchTexts(await index.query({ ...query, topK, signal: results.signal }, results));
+      const request = { ...query, topK, signal: results.signal };
+      const found = await index.query(isTimed(reply) ? withProfile(request) : request, results);
+      if (!("profile" in found)) return matchTexts(found);
+      reply.header("Server-Timing", serverTiming(found.profile));
+      return matchTexts(found.matches, asksForProfile(query) ? found.profile : undefined);
     });
   }
 
@@ -151,6 +158,11 @@ export function addVectorRoutes(app: Server, services: Services): void {
       return { status: "success", message, result };
     });
   });
+}
+
+/** Whether the client asks for the header `Server-Timing`. */
+function isTimed({ request }: FastifyReply): boolean {
+  return request.headers["x-profile"] === "true";
 }
 
 /** Memory of a query for each neighbor. */

@@ -2,6 +2,7 @@
 
 import { dimensionMax } from "sealdex/wire";
 import { Type } from "typebox";
+import { profile, profileHeader } from "./profile.js";
 import { address, match, metadata, queryOptions, upserted, upsertOptions } from "./schemas.js";
 import { closed, limitedItems, optional, post } from "./shapes.js";
 
@@ -31,11 +32,14 @@ export const upsertBinary = post(
   },
 );
 
-export const queryBinary = post(
+const vectorsQuery = post(
   "vectors",
   "The nearest neighbors of base64 vectors.",
   Type.Object({
     results: Type.Array(Type.Array(match), { description: "One list for each vector, in request order." }),
+    profile,
   }),
   { ...address, batch: closed(vectors), ...queryOptions },
 );
+
+export const queryBinary = { ...vectorsQuery, headers: profileHeader };

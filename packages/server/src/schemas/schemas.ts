@@ -23,6 +23,7 @@ import {
   unsupported,
 } from "./shapes.js";
 import { orderFields } from "./order.js";
+import { profile, profileHeader } from "./profile.js";
 import { textIndex, wordFields, wordResults } from "./words.js";
 
 /** Characters of a text to search for: as many as the contents of an item. */
@@ -188,12 +189,14 @@ export const queryOptions = {
   filters,
   filter,
   include: optional(
-    Type.Array(oneOf("distance", "metadata", "contents", "vector", "decoded"), { maxItems: fieldsMax }),
+    Type.Array(oneOf("distance", "metadata", "contents", "vector", "decoded", "profile"), {
+      maxItems: fieldsMax,
+    }),
     "Default: distance and metadata. `vector` needs an index of the type `ivfflat`.",
   ),
 };
 
-export const query = post(
+const vectorQuery = post(
   "vectors",
   "The nearest neighbors of one or more vectors, or of a text, ascending by distance. With order_by, ordered items.",
   Type.Object({
@@ -201,6 +204,7 @@ export const query = post(
       description: "Flat for one vector or a text; for a 2D array one list per vector, in request order.",
     }),
     cursor: Type.Optional(Type.String({ description: "Cursor of the next page, with order_by." })),
+    profile,
   }),
   {
     ...address,
@@ -222,6 +226,8 @@ export const query = post(
     ),
   },
 );
+
+export const query = { ...vectorQuery, headers: profileHeader };
 
 export const upserted = Type.Object({
   ...done.properties,

@@ -51,7 +51,16 @@ const words = {
 
 /** Fields of a query that may have keywords; `include` may have this many entries. */
 export function wordFields(fieldsMax: number) {
-  const field = oneOf("distance", "metadata", "scores", "highlights", "contents", "vector", "decoded");
+  const field = oneOf(
+    "distance",
+    "metadata",
+    "scores",
+    "highlights",
+    "contents",
+    "vector",
+    "decoded",
+    "profile",
+  );
   return {
     ...words,
     ...ignored("window_mult"),

@@ -43,6 +43,7 @@ export function vectorBytes(query: Query, precision: u32): usize {
  */
 export function sumGroup(query: Query, precision: u32, count: u32): void {
   if (precision && query.scalarPrecision != precision) prepareScalar(query, precision);
+  query.vectorsCompared += count;
   const room: u32 = count <= 4 ? 4 : rowsOfGroup;
   const last = vectorAt(query, count - 1);
   for (let i = count; i < room; i++) setGroupRow(query, i, last);

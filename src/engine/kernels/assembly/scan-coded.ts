@@ -24,6 +24,7 @@ const undirectedSquare: f32 = 2;
 /** Offers the rows of a job. */
 export function scanCoded(query: Query, heap: Heap, job: Job): void {
   const n = job.block.n;
+  query.codesCompared += n;
   const codes = changetype<RowCodes>(job.block.rowCodes);
   const estimates = query.scratch;
   if (query.cosine && query.norm == 0) {

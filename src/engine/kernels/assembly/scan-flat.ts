@@ -75,6 +75,7 @@ function scanAll(query: Query, job: Job, heap: Heap): void {
 export function boundRows(query: Query, job: Job, lowerBounds: usize, estimates: usize): void {
   const block = job.block;
   const n = block.n;
+  query.codesCompared += n;
   fastScanSmall(block.codes, query.table, (n + 31) >>> 5, query.groups, lowerBounds);
   estimateRabitq(
     block.factors,
@@ -165,6 +166,7 @@ export function codesWithin(
   base: f64,
   rows: usize,
 ): u32 {
+  query.codesCompared += n;
   fastScanSmall(codes, query.table, (n + 31) >>> 5, query.groups, rows);
   return rabitqWithin(
     factors,
@@ -212,6 +214,7 @@ export function scoreRows(query: Query, job: Job, heap: Heap, rows: usize, count
   const block = job.block;
   const precision = block.precision;
   if (!precision && !(query.fitsFloat32 && block.fitsFloat32)) {
+    query.vectorsCompared += count;
     for (let i: u32 = 0; i < count; i++) scoreRow(query, job, heap, load<u32>(rows + (<usize>i << 2)));
     return;
   }

@@ -45,6 +45,9 @@ export class Query {
   group: RowGroup;
   /** The `CodedQuery` of the rows' model (see coded-query.ts); needed for codes without vectors. */
   coded: usize;
+  /** How many rows it was compared with by their codes, and how many by their vectors. */
+  codesCompared: u32;
+  vectorsCompared: u32;
 }
 
 /** A block of rows in memory. Addresses may be 0: the block has no such data. Codes without vectors have fingerprints and `rowCodes`. */
