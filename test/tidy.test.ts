@@ -91,6 +91,8 @@ const table: Record<string, string> = {
   "index/training/":
     "api/ async/ engine/ index/maintenance/ index/open/ query/ state/ errors.ts node:diagnostics_channel",
   "index/listing/": "api/ async/ checks/ engine/ index/open/ query/ state/ errors.ts node:crypto",
+  "index/collection/":
+    "api/ async/ checks/ crypto/ embedding/ index/ keys/ query/ state/ errors.ts node:crypto node:util",
   "index/locations/": "api/ checks/ index/ state/ storage/ errors.ts",
   "index/":
     "api/ async/ checks/ crypto/ embedding/ engine/ keys/ query/ state/ storage/ text/ errors.ts node:os node:util",

@@ -87,6 +87,12 @@ export interface CreateIndexOptions extends CallOptions {
   readonly embedding?: EmbeddingInput;
 }
 
+/** Options of creating a collection. */
+export interface CreateCollectionOptions extends CreateIndexOptions {
+  /** Indexes that have the items, 1 to 4,096, each about an equal share. Fixed. */
+  readonly shards: number;
+}
+
 /** Options of opening an index by its name and key. */
 export interface OpenIndexOptions extends CallOptions {
   readonly indexName: string;

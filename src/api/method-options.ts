@@ -11,6 +11,7 @@ import type {
   CallOptions,
   ChangeOptions,
   CountOptions,
+  CreateCollectionOptions,
   CreateIndexOptions,
   EmbeddedClientOptions,
   GetOptions,
@@ -72,6 +73,15 @@ const namespace = checkIdText;
 const listing = { filter: true, include: itemFieldList, after: checkIdText, namespace } as const;
 const address = { indexName: true, indexKey: true, signal } as const;
 
+const definition = {
+  ...address,
+  indexConfig: true,
+  metric: true,
+  embeddingModel: true,
+  embedding: true,
+  textIndex: true,
+} as const;
+
 export const indexConfigOptions = optionNames<IndexConfigInput>("indexConfig", {
   type: true,
   dimension: true,
@@ -83,18 +93,18 @@ export const indexConfigOptions = optionNames<IndexConfigInput>("indexConfig", {
 });
 
 export const methodOptions = {
-  createIndex: optionNames<CreateIndexOptions>(
-    "createIndex",
-    {
-      ...address,
-      indexConfig: true,
-      metric: true,
-      embeddingModel: true,
-      embedding: true,
-      textIndex: true,
-    },
+  createIndex: optionNames<CreateIndexOptions>("createIndex", definition, indexConfigOptions),
+  createCollection: optionNames<CreateCollectionOptions>(
+    "createCollection",
+    { ...definition, shards: true },
     indexConfigOptions,
   ),
+  loadCollection: optionNames<LoadIndexOptions>("loadCollection", {
+    ...address,
+    anchor: true,
+    embedding: true,
+  }),
+  deleteCollection: optionNames<OpenIndexOptions>("deleteCollection", address),
   loadIndex: optionNames<LoadIndexOptions>("loadIndex", { ...address, anchor: true, embedding: true }),
   listIndexes: optionNames<ListIndexesOptions>("listIndexes", { limit: count, after: checkText, signal }),
   deleteIndex: optionNames<OpenIndexOptions>("deleteIndex", address),

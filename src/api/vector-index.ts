@@ -23,7 +23,13 @@ import type {
   UpsertOptions,
   UpsertResult,
 } from "./call-options.js";
-import type { CreateIndexOptions, IndexKey, LoadIndexOptions, OpenIndexOptions } from "./client.js";
+import type {
+  CreateCollectionOptions,
+  CreateIndexOptions,
+  IndexKey,
+  LoadIndexOptions,
+  OpenIndexOptions,
+} from "./client.js";
 import type { Filter } from "./filter/compile.js";
 import type {
   Item,
@@ -275,6 +281,15 @@ export interface Client extends AsyncDisposable {
 /** A client of storage locations. */
 export interface EmbeddedClient extends Client {
   readonly kind: "embedded";
+  /**
+   * Creates a collection: many indexes, its shards, with the interface of one; see docs/scale.md. Throws
+   * like `createIndex`, and `not_supported` with `oblivious`.
+   */
+  createCollection(options: CreateCollectionOptions): Promise<VectorIndex>;
+  /** Throws like `loadIndex`, and `not_supported` with `oblivious`. */
+  loadCollection(options: LoadIndexOptions): Promise<VectorIndex>;
+  /** Deletes the collection and all its data. After an interruption, repeat the call. Throws like `loadIndex`. */
+  deleteCollection(options: OpenIndexOptions): Promise<void>;
   /** Memory of the process and of this client's cache. */
   memory(): MemoryUse;
 }
@@ -304,6 +319,8 @@ export interface IndexDescription {
    * compared 100 of them with exact answers, and with `oblivious`.
    */
   readonly measuredRecall?: readonly MeasuredRecall[];
+  /** Number of shards of a collection; then counts and bytes are sums over them. Absent for an index. */
+  readonly shards?: number;
   /** Number of segments; compaction merges them. */
   readonly segments: number;
   /** Stored bytes of segments and model. */

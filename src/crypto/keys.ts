@@ -11,6 +11,7 @@
  *     data key, secret of a namespace (random)
  *                          └───▶ its data key         the same for segments of the namespace
  *     secret of a namespace ───▶ its check            in manifests, binds the name to the secret
+ *     secret of shards (random) ─▶ key of a shard       the owner's key of one index of a collection
  *
  * HKDF-SHA-256 is RFC 5869, HMAC-SHA-256 RFC 2104. Keys are held as `KeyObject`, outside the JavaScript heap
  * and opaque to `util.inspect` and `JSON.stringify`.
@@ -38,6 +39,7 @@ const labels = {
   namespaceData: "sealdex/1/namespace-data",
   namespaceCheck: "sealdex/1/namespace-check",
   object: "sealdex/1/object",
+  shard: "sealdex/1/shard",
 } as const;
 
 export const keyBytes = 32;
@@ -131,6 +133,14 @@ export function deriveNamespaceKey(data: KeyObject, secret: KeyObject, indexId: 
 /** 16 bytes that identify a 32-byte secret and reveal nothing about it. */
 export function namespaceCheck(secret: KeyObject, indexId: Uint8Array): Uint8Array {
   return hkdf(secret, noSalt, labels.namespaceCheck, indexId, fingerprintBytes);
+}
+
+/** The owner's key of a shard. `secret`: 32 bytes of the collection. `from`: where the range of the shard begins. */
+export function deriveShardKey(secret: KeyObject, collectionId: Uint8Array, from: number): KeyObject {
+  const context = Buffer.alloc(collectionId.length + 4);
+  context.set(collectionId);
+  context.writeUInt32LE(from, collectionId.length);
+  return secretKey(hkdf(secret, noSalt, labels.shard, context, keyBytes));
 }
 
 /** The cipher key of one object and the 32-byte commitment to it. */

@@ -3,6 +3,7 @@
 import { inspect } from "node:util";
 import { methodOptions } from "../api/method-options.js";
 import type {
+  CreateCollectionOptions,
   CreateIndexOptions,
   EmbeddedClient as EmbeddedClientType,
   EmbeddedClientOptions,
@@ -20,6 +21,13 @@ import { IndexEmbedder } from "../embedding/index-embedder.js";
 import { type Clock, systemClock } from "../state/commit/clock.js";
 import { listFolder } from "../state/commit/index-folder.js";
 import { type ClientParts, openParts } from "./client-parts.js";
+import { CollectionIndex } from "./collection/collection-index.js";
+import {
+  createCollection,
+  deleteCollection,
+  findCollection,
+  type OpenCollection,
+} from "./collection/open-collection.js";
 import { createIndex, createRequest } from "./create-index.js";
 import { deleteIndex } from "./delete-index.js";
 import { EncryptedIndex } from "./encrypted-index.js";
@@ -63,13 +71,54 @@ export class EmbeddedClient implements EmbeddedClientType {
     });
   }
 
+  async createCollection(options: CreateCollectionOptions): Promise<VectorIndex> {
+    options = takeOptions(options, methodOptions.createCollection);
+    return this.#calls.write(options.signal, async () => {
+      const { stores, resources } = this.#parts;
+      const request = createRequest(options);
+      const embedder = this.#chooseEmbedder(options.embedding ?? options.embeddingModel);
+      const created = await createCollection(request, options.shards, embedder, stores, resources);
+      return this.#collection(created, embedder);
+    });
+  }
+
+  async loadCollection(options: LoadIndexOptions): Promise<VectorIndex> {
+    options = takeOptions(options, methodOptions.loadCollection);
+    const request = openRequest(options);
+    return this.#calls.read(options.signal, async () => {
+      const { stores, resources } = this.#parts;
+      const found = await findCollection(request, stores, resources);
+      const { access, log, model } = found.index;
+      if (access.isUnsettled(await log.newest())) resources.runner.start(() => access.completeChange());
+      return this.#collection(found, this.#chooseEmbedder(options.embedding ?? model?.name));
+    });
+  }
+
+  async deleteCollection(options: OpenIndexOptions): Promise<void> {
+    options = takeOptions(options, methodOptions.deleteCollection);
+    const request = openRequest(options);
+    await this.#calls.write(options.signal, async () => {
+      const { stores, resources } = this.#parts;
+      await deleteCollection(await findCollection(request, stores, resources), stores, options.signal);
+      this.#parts.sweeps.begin(stores);
+    });
+  }
+
+  #collection(collection: OpenCollection, embedder: Embedder | undefined): VectorIndex {
+    return new CollectionIndex(collection, this.#calls, this.#texts(collection.index, embedder));
+  }
+
+  #texts(index: OpenIndex, embedder: Embedder | undefined) {
+    const own = embedder && new IndexEmbedder(embedder, index.model, index.indexName);
+    return { models: this.#parts.models, embedder: own };
+  }
+
   #chooseEmbedder(input: EmbeddingInput | undefined): Embedder | undefined {
     return input === undefined ? undefined : this.#parts.models.embedder(input, "embedding model");
   }
 
   #face(index: OpenIndex, embedder: Embedder | undefined): VectorIndex {
-    const own = embedder && new IndexEmbedder(embedder, index.model, index.indexName);
-    return new EncryptedIndex(index, this.#calls, { models: this.#parts.models, embedder: own });
+    return new EncryptedIndex(index, this.#calls, this.#texts(index, embedder));
   }
 
   async listIndexes(options: ListIndexesOptions = {}): Promise<string[]> {

@@ -26,6 +26,7 @@ import type {
   ListItemsOptions,
   Match,
   MatchField,
+  Namespaces,
   ProfiledMatches,
   ProfiledQuery,
   ProfiledResult,
@@ -85,19 +86,27 @@ import { update } from "./update.js";
 import { upsertItems } from "./upsert-items.js";
 import { IndexWraps } from "./wraps.js";
 
+type IndexParts = Namespaces & Pick<IndexNamespaces, "erase">;
+
 export class EncryptedIndex implements VectorIndex {
   readonly indexName: string;
   readonly wraps: Wraps;
-  readonly namespaces: IndexNamespaces;
+  readonly namespaces: IndexParts;
   readonly #index: OpenIndex;
   readonly #calls: Calls;
   readonly #texts: IndexModels;
 
   /** `calls`: of the client that opened it. `texts`: embeds and ranks them. */
-  constructor(index: OpenIndex, calls: Calls, texts: IndexModels = { models: new Models() }) {
+  constructor(
+    index: OpenIndex,
+    calls: Calls,
+    texts: IndexModels = { models: new Models() },
+    wraps: Wraps = new IndexWraps(index, calls),
+    namespaces: IndexParts = new IndexNamespaces(index, calls),
+  ) {
     this.indexName = index.indexName;
-    this.wraps = new IndexWraps(index, calls);
-    this.namespaces = new IndexNamespaces(index, calls);
+    this.wraps = wraps;
+    this.namespaces = namespaces;
     this.#index = index;
     this.#calls = calls;
     this.#texts = texts;

@@ -38,7 +38,7 @@ export async function erase(
   namespace: string,
   signal: AbortSignal | undefined,
 ): Promise<ErasureReceipt> {
-  const { log, namespaces } = index;
+  const { namespaces } = index;
   const { erased, newest } = await commitErasure(index, namespace, signal);
   const destroyed = new Set(erased.flatMap(({ namespace: id }) => id ?? []));
   const left = await namespaces.deadObjectNames(newest, namespace);
@@ -47,7 +47,17 @@ export async function erase(
   ]);
   index.scopes.refresh(newest);
   const rows = erased.reduce((sum, segment) => sum + segment.rows, 0);
-  const erasure = { namespace, erasedAt: log.now(), rows, version: newest.version };
+  return receiptOf(index, namespace, rows, newest);
+}
+
+/** The receipt of an erasure that is complete in this version. */
+export function receiptOf(
+  index: OpenIndex,
+  namespace: string,
+  rows: number,
+  { version }: Manifest,
+): ErasureReceipt {
+  const erasure = { namespace, erasedAt: index.log.now(), rows, version };
   return { ...describe(erasure), receipt: sign(index, erasure) };
 }
 

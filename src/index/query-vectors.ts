@@ -16,7 +16,7 @@ import type { Snapshot } from "../query/snapshot/snapshot.js";
 import { run, type Task, waitFor } from "../engine/threads/run.js";
 import type { Match, RankedMatch, Vector } from "../api/vector-index.js";
 import { type QuerySubject, takeContents } from "./check-request.js";
-import { checkWithoutVectors, keepsVectors } from "./open/available-fields.js";
+import { checkWithoutVectors } from "./open/available-fields.js";
 import { hasDimension } from "./open/dimension.js";
 import type { OpenIndex } from "./open/open-index.js";
 import { copyVector } from "./pack-items.js";
@@ -165,7 +165,7 @@ function checkedFor(
   options: CheckedQuery,
 ): CheckedQuery {
   if (!hasVectors) return { ...options, topK: 0 };
-  if (!keepsVectors(snapshot)) checkWithoutVectors(index, options.include);
+  if (!snapshot.keepsVectors) checkWithoutVectors(index, options.include);
   return reservedAfter(confirm, options);
 }
 

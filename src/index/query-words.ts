@@ -15,7 +15,7 @@ import { isPauseDue } from "../async/event-loop.js";
 import type { ItemField, ScoredMatch, SideScores, Vector } from "../api/vector-index.js";
 import { embedQuery, type IndexModels, withinRows, withLearned } from "./query-vectors.js";
 import type { CheckedWordQuery } from "./check-word-query.js";
-import { checkWithoutVectors, keepsVectors } from "./open/available-fields.js";
+import { checkWithoutVectors } from "./open/available-fields.js";
 import { dimensionOf } from "./open/dimension.js";
 import type { IndexWords } from "../text/define-text.js";
 import type { OpenIndex } from "./open/open-index.js";
@@ -45,7 +45,7 @@ export async function answerWords(
     meaning && ("vector" in meaning ? meaning.vector : await embedQuery(index, texts, meaning.contents));
   const read = index.snapshots.readAhead(function* (snapshot, confirm) {
     const options = withinRows(snapshot, checked.options);
-    if (!keepsVectors(snapshot)) checkWithoutVectors(index, options.include);
+    if (!snapshot.keepsVectors) checkWithoutVectors(index, options.include);
     const byWords = (topK: number) =>
       searchText(snapshot, { ...options, query, parameters: words.definition, topK });
     const ranked =

@@ -6,7 +6,7 @@ import { listCount, type Model } from "../engine/model.js";
 import { limitsFor } from "../engine/recall-curves.js";
 import { run, waitFor } from "../engine/threads/run.js";
 import { readItems, reservedAfter } from "../query/read-items.js";
-import type { FoundId } from "../query/snapshot/snapshot.js";
+import type { FoundId, Snapshot } from "../query/snapshot/snapshot.js";
 import { type Manifest, objectRefs, rowsAtMost } from "../state/commit/manifest.js";
 import { encodeAnchor } from "../state/commit/anchor.js";
 import { countMatches } from "./listing/rows-by-id.js";
@@ -56,9 +56,12 @@ const shownTopK = [1, 10, 100, 1000];
 const shownRecalls = [0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999];
 
 export async function describe(index: OpenIndex): Promise<IndexDescription> {
+  return describeAt(index, await index.snapshots.read(async (snapshot) => snapshot));
+}
+
+export function describeAt(index: OpenIndex, { manifest, model }: Snapshot): IndexDescription {
   const trainingFailure = index.maintenance.failure("training");
   const { config, model: identity } = index;
-  const { manifest, model } = await index.snapshots.read(async (snapshot) => snapshot);
   const dimension = dimensionOf(index, manifest);
   const measuredRecall = model === undefined ? [] : index.searcher.learned.measured(model, shownRecalls);
   return {

@@ -10,7 +10,6 @@ import { SealdexError } from "../errors.js";
 import { forEachItem } from "../query/read-items.js";
 import type { RowRef, Snapshot } from "../query/snapshot/snapshot.js";
 import { decodeContents, recordExpiry, recordMetadata, recordMetadataJson } from "../state/segment/row.js";
-import { keepsVectors } from "./open/available-fields.js";
 import { type CheckedItems, copyVector } from "./pack-items.js";
 
 /** Positions of the items that are not stored as they are. Throws as `copyVector`. */
@@ -21,7 +20,7 @@ export async function changedItems(
   fingerprints: readonly Uint8Array[],
 ): Promise<number[]> {
   const refs = await snapshot.find(fingerprints);
-  const hasVectors = keepsVectors(snapshot);
+  const hasVectors = snapshot.keepsVectors;
   const include = new Set<ItemField>(["contents", "metadata"]);
   if (hasVectors) include.add("vector");
   const unchanged = new Set<number>();

@@ -21,11 +21,11 @@ interface Generation {
 
 export class KeyRing {
   /** Computes fingerprints of ids. */
-  readonly id: KeyObject;
+  id: KeyObject;
   /** Seals the secrets of namespaces. */
   readonly namespace: ParentKeys;
   /** Computes the storage names of namespaces. */
-  readonly namespaceName: KeyObject;
+  namespaceName: KeyObject;
   /** Seals manifests, anchors, models and segments outside namespaces. */
   readonly data: ParentKeys;
   readonly access: Access;
@@ -46,6 +46,12 @@ export class KeyRing {
     this.update(keyset);
     this.#generation = currentGeneration(keyset);
     this.data = this.#parentKeys((number) => this.#generations.get(number)?.data);
+  }
+
+  /** Names ids and namespaces as another index does: a shard as its collection, so that all shards order equal scores alike. */
+  nameAs({ id, namespaceName }: KeyRing): void {
+    this.id = id;
+    this.namespaceName = namespaceName;
   }
 
   /** Seals segments of the namespace with this secret. */

@@ -11,7 +11,7 @@ import type { Snapshots } from "./snapshot/snapshots.js";
 /** The index to read. */
 export interface Searched {
   readonly searcher: Searcher;
-  readonly snapshots: Snapshots;
+  readonly snapshots: Pick<Snapshots, "read">;
 }
 
 /** Codes that are read at a time, in bytes as stored. */

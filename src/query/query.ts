@@ -13,6 +13,7 @@ import { enterStage } from "../async/profile.js";
 import { isPromise } from "../checks/value-kinds.js";
 import { distanceOf } from "../engine/metric.js";
 import { resultNow, type Task, waitFor } from "../engine/threads/run.js";
+import { CombinedSnapshot, searchParts } from "./combined-snapshot.js";
 import { findMatches, type Matches } from "./matches.js";
 import { queriesTogether, searchTogether } from "./query-batch.js";
 import { searchPrefiltered } from "./query-prefiltered.js";
@@ -55,18 +56,30 @@ export function nearest(
   vector: Float32Array,
   options: CheckedQuery,
 ): Task<SearchResult> {
+  if (snapshot instanceof CombinedSnapshot) {
+    return searchParts(snapshot, options.topK, (part, topK) =>
+      nearest(part.searcher, part.snapshot, vector, { ...options, topK }),
+    );
+  }
   return searchIn(searcher, snapshot, options, noRows, (scope) => searchOne(scope, vector, options));
 }
 
 /** The matches of each vector, over one snapshot. */
-export function queryEach(
+export function* queryEach(
   searcher: Searcher,
   snapshot: Snapshot,
   vectors: readonly Float32Array[],
   options: CheckedQuery,
 ): Task<Match[][]> {
+  if (snapshot instanceof CombinedSnapshot) {
+    const matches: Match[][] = [];
+    for (const vector of vectors) matches.push(yield* query(searcher, snapshot, vector, options));
+    return matches;
+  }
   const nothing = vectors.map(() => []);
-  return searchIn(searcher, snapshot, options, nothing, (scope) => searchEach(scope, vectors, options));
+  return yield* searchIn(searcher, snapshot, options, nothing, (scope) =>
+    searchEach(scope, vectors, options),
+  );
 }
 
 const noRows: SearchResult = { candidates: [], rows: [] };

@@ -177,6 +177,31 @@ function pinFields(generation: string, pin: string): Field[] {
   ];
 }
 
+/** Of a collection: a manifest of two shards, without segments. */
+function ofCollection(
+  field: string,
+  range: string,
+  accepted: readonly unknown[],
+  refused: readonly unknown[],
+): Field {
+  return {
+    ...ofManifest(field, range, accepted, refused),
+    set({ manifest }, value) {
+      for (const name of ["model", "namespaces", "models"]) delete manifest[name];
+      manifest.segments = {};
+      manifest.droppedObjects = [];
+      manifest.shardSecret = base64Of(32);
+      manifest.shards = {
+        from: [0, 1],
+        indexId: ["0".repeat(32), "1".repeat(32)],
+        version: [1, 1],
+        digest: ["0".repeat(64), "0".repeat(64)],
+      };
+      setAt(manifest, field, value);
+    },
+  };
+}
+
 const manifestFields: readonly Field[] = [
   ofManifest(
     "version",
@@ -298,6 +323,46 @@ const manifestFields: readonly Field[] = [
       { holder: "0".repeat(32), ms: -1 },
       { holder: "again", ms: 1 },
     ],
+  ),
+  ofCollection(
+    "shards",
+    "1 to 4096, in lists of one length; then no segments and no model",
+    [{ from: [0], indexId: ["0".repeat(32)], version: [1], digest: ["0".repeat(64)] }],
+    [...otherTypes, { from: [0] }, { from: [0], indexId: [], version: [1], digest: ["0".repeat(64)] }],
+  ),
+  ofCollection(
+    "shards.from",
+    "0, ascending to 2^32 - 1",
+    [[0, 2 ** 32 - 1]],
+    [[1, 2], [0, 0], [0, 2 ** 32], [0], ...notNumbers.map((value) => [0, value])],
+  ),
+  ofCollection(
+    "shards.indexId",
+    "16 bytes, hexadecimal, each once",
+    [["0".repeat(32), "2".repeat(32)]],
+    [
+      ["0".repeat(32), "0".repeat(32)],
+      ...[...otherTypes, "0".repeat(31)].map((value) => [value, "1".repeat(32)]),
+    ],
+  ),
+  ofCollection("shards.version[]", "1 to 2^48", [1, 2 ** 48], [...notNumbers, 0, 2 ** 48 + 1]),
+  ofCollection(
+    "shards.digest[]",
+    "32 bytes, hexadecimal",
+    ["f".repeat(64)],
+    [...otherTypes, "0".repeat(63), "g".repeat(64)],
+  ),
+  ofCollection(
+    "shardSecret",
+    "32 bytes, base64, with shards alone",
+    [base64Of(32)],
+    [...otherTypes, undefined, base64Of(31), base64Of(33)],
+  ),
+  ofCollection(
+    "nextShardSecret",
+    "32 bytes, base64, with shards alone",
+    [base64Of(32), undefined],
+    [...otherTypes, base64Of(31)],
   ),
   ofManifest("anything else", "absent", [], [1, null]),
 ];

@@ -192,8 +192,8 @@ async function positionOf(
 }
 
 /** Identifies this state of the items among all states of all histories: by the segments' random names. */
-function stateOf({ segments }: Manifest): string {
-  const names = segments.map(({ name }) => name).join("\n");
+function stateOf({ segments, shards = [] }: Manifest): string {
+  const names = [...segments.map(({ name }) => name), ...shards.map(({ digest }) => digest)].join("\n");
   return createHash("sha256").update(names).digest().subarray(0, 16).toString("base64url");
 }
 

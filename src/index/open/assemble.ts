@@ -3,8 +3,8 @@
 import { createSemaphore } from "../../async/semaphore.js";
 import { IndexCache } from "../../state/cache/index-cache.js";
 import type { Anchor } from "../../state/commit/anchor.js";
-import { AnchoredHistory, AnchorStore } from "../../state/commit/anchored-history.js";
-import { objectsDropped } from "../../state/commit/manifest.js";
+import { AnchoredHistory, type Anchors, AnchorStore } from "../../state/commit/anchored-history.js";
+import { type Manifest, objectsDropped } from "../../state/commit/manifest.js";
 import { ManifestLog } from "../../state/commit/manifest-log.js";
 import { NamespaceSecrets } from "../../state/commit/namespaces.js";
 import { OpenObjects } from "../../query/snapshot/open-objects.js";
@@ -21,12 +21,23 @@ import type { OpenIndex } from "./open-index.js";
 import { RecordAccess } from "./record-access.js";
 import { RewritingLock } from "./rewriting-lock.js";
 
+export interface OpenOptions {
+  /** The caller's own: older states are refused. */
+  readonly anchor: Anchor | undefined;
+  /** Default: in the anchor location, if there is one. */
+  readonly anchors: Anchors | undefined;
+  /** Whether it is the head of a collection. */
+  readonly isCollection: boolean;
+}
+
+export const plainIndex: OpenOptions = { anchor: undefined, anchors: undefined, isCollection: false };
+
 export function openIndex(
   indexName: string,
   record: OpenedRecord,
   stores: ClientStores,
   resources: ClientResources,
-  anchor?: Anchor,
+  { anchor, anchors: given, isCollection }: OpenOptions = plainIndex,
 ): OpenIndex {
   const { cache, clock, listings, maxStalenessMs, oblivious, samples } = resources;
   const { configStore, anchorStore } = stores;
@@ -46,12 +57,13 @@ export function openIndex(
     keys,
     renewKeys: (generation: number) => recordAccess.renew(generation),
   };
-  const anchors = anchorStore && new AnchorStore(anchorStore, identity);
+  const anchors = given ?? (anchorStore && new AnchorStore(anchorStore, identity));
   const history = anchors || anchor ? new AnchoredHistory(identity, anchors, anchor) : undefined;
-  const log = new ManifestLog(folders.configStore, identity, clock, history, (before, committed) => {
+  const onCommit = (before: Manifest, committed: Manifest) => {
     dropped.add(objectsDropped(before, committed));
     maintenance.noteCommit(before, committed);
-  });
+  };
+  const log = new ManifestLog(folders.configStore, identity, clock, history, onCommit, isCollection);
   const maintenance = new Maintenance(clock, resources.runner, () => resources.jobsOf(index));
   const indexCache = new IndexCache(cache);
   const namespaces = new NamespaceSecrets(folders.configStore, identity);
@@ -63,7 +75,7 @@ export function openIndex(
   );
   const scopes = new NamespaceScopes({
     log,
-    objects,
+    objectsOf: () => objects,
     namespaces,
     config,
     cache: indexCache,

@@ -14,11 +14,6 @@ export interface CheckedFields {
   readonly results: ResultSettings;
 }
 
-/** Whether the vectors of items are stored and can be returned. */
-export function keepsVectors({ model }: Snapshot): boolean {
-  return model?.quantizer === undefined;
-}
-
 /** Throws `not_supported` if `include` names vectors. */
 export function checkWithoutVectors({ config }: OpenIndex, include: ReadonlySet<MatchField>): void {
   if (!include.has("vector")) return;
@@ -34,7 +29,7 @@ export function keptFields(
   snapshot: Snapshot,
   { include, isIncludeGiven }: CheckedFields,
 ): ReadonlySet<ItemField> {
-  if (keepsVectors(snapshot)) return include;
+  if (snapshot.keepsVectors) return include;
   if (isIncludeGiven) checkWithoutVectors(index, include);
   return new Set([...include].filter((field) => field !== "vector"));
 }

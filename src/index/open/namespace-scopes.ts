@@ -6,8 +6,7 @@ import type { ManifestLog } from "../../state/commit/manifest-log.js";
 import type { NamespaceSecrets } from "../../state/commit/namespaces.js";
 import type { IndexConfig } from "../../engine/config.js";
 import type { IndexCache } from "../../state/cache/index-cache.js";
-import type { OpenObjects } from "../../query/snapshot/open-objects.js";
-import { OpenSnapshots } from "../../query/snapshot/open-snapshots.js";
+import { OpenSnapshots, type SnapshotObjects } from "../../query/snapshot/open-snapshots.js";
 import { Searcher } from "../../query/searcher.js";
 import { Snapshots } from "../../query/snapshot/snapshots.js";
 import { own } from "../../checks/value-kinds.js";
@@ -26,7 +25,8 @@ interface Scope {
 /** The parts that all scopes of an index share. */
 export interface ScopeResources {
   readonly log: ManifestLog;
-  readonly objects: OpenObjects;
+  /** Of one namespace, or of all. */
+  objectsOf(name: string | undefined): SnapshotObjects;
   readonly namespaces: NamespaceSecrets;
   readonly config: IndexConfig;
   readonly cache: IndexCache;
@@ -95,7 +95,7 @@ export class NamespaceScopes {
   }
 
   #open(name?: string): Scope {
-    const { log, objects, namespaces, config, cache, clock, maxStalenessMs, oblivious } = this.#resources;
+    const { log, namespaces, config, cache, clock, maxStalenessMs, oblivious } = this.#resources;
     const onNewer = (manifest: Manifest) => this.refresh(manifest);
     const select = async (manifest: Manifest): Promise<Manifest> => {
       if (oblivious) await this.#openWhole(manifest);
@@ -104,7 +104,7 @@ export class NamespaceScopes {
       return own({ ...manifest, segments: manifest.segments.filter(isOwn) });
     };
     const scope = { onNewer, ...(name !== undefined && { select }) };
-    const open = new OpenSnapshots(objects, clock, scope);
+    const open = new OpenSnapshots(this.#resources.objectsOf(name), clock, scope);
     const snapshots = new Snapshots(log, open, maxStalenessMs);
     return { open, target: { snapshots, searcher: new Searcher(config, cache) } };
   }

@@ -12,6 +12,9 @@ export interface HeldSnapshot {
   release(): void;
 }
 
+/** The objects of manifests. */
+export type SnapshotObjects = Pick<OpenObjects, "open" | "release" | "model" | "dropModel">;
+
 /** Opens the objects of a manifest, and is told of newer ones. */
 export interface SnapshotScope {
   /** The manifest with the segments that are in scope alone. Default: all. */
@@ -21,7 +24,7 @@ export interface SnapshotScope {
 }
 
 export class OpenSnapshots {
-  readonly #objects: OpenObjects;
+  readonly #objects: SnapshotObjects;
   readonly #clock: Clock;
   readonly #scope: SnapshotScope;
   readonly #opening = new Map<number, Promise<Snapshot>>();
@@ -31,7 +34,7 @@ export class OpenSnapshots {
   /** The newest manifest whose models were asked for. */
   #named: Manifest | undefined;
 
-  constructor(objects: OpenObjects, clock: Clock, scope: SnapshotScope) {
+  constructor(objects: SnapshotObjects, clock: Clock, scope: SnapshotScope) {
     this.#objects = objects;
     this.#clock = clock;
     this.#scope = scope;
@@ -125,6 +128,7 @@ export class OpenSnapshots {
     const newest = this.#newest;
     if (newest !== undefined && newest.manifest.version > manifest.version) {
       // Another call got further in the meantime.
+      this.#used.add(snapshot);
       this.#objects.release(snapshot);
       return snapshot;
     }

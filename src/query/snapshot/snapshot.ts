@@ -103,10 +103,9 @@ export class Snapshot {
   readonly model: Model | undefined;
   /** How many rows there are per row that there was when the index was trained; rows that newer ones shadow are counted in. */
   readonly growth: number;
-  /** How many pieces of work read it now. */
-  uses = 0;
   /** Values derived from this snapshot (cached). */
   readonly cache: CacheGroup;
+  #uses = 0;
   #listBlocks: ListBlocks | undefined;
   /** Per namespace the lowest sequence of segments whose shadow was asked for. */
   readonly #shadowed = new Map<string | undefined, number>();
@@ -127,6 +126,20 @@ export class Snapshot {
     this.model = model;
     this.growth = manifest.model === undefined ? 1 : Math.max(1, rowsAtMost(manifest)) / manifest.model.items;
     this.cache = cache.groupOf(this);
+  }
+
+  /** How many pieces of work read it now. */
+  get uses(): number {
+    return this.#uses;
+  }
+
+  set uses(count: number) {
+    this.#uses = count;
+  }
+
+  /** Whether the vectors of rows are stored and can be returned. */
+  get keepsVectors(): boolean {
+    return this.model?.quantizer === undefined;
   }
 
   /** All code blocks that may have live rows: by list, then those of the segments that are not grouped by the current model, if there is one. */
@@ -173,9 +186,9 @@ export class Snapshot {
   }
 
   /** Recognizes rows of `segment` that newer segments shadow; opens the id tables of those. */
-  async pinShadow({ ref }: OpenSegment): Promise<Shadow> {
-    const { sequence, namespace } = ref;
-    if (this.newerThan(ref).length === 0) return { has: () => false, release: () => undefined };
+  async pinShadow(segment: OpenSegment): Promise<Shadow> {
+    const { sequence, namespace } = segment.ref;
+    if (this.newerThan(segment).length === 0) return { has: () => false, release: () => undefined };
     // A table that goes further back does for newer segments, too.
     const lowest = Math.min(this.#shadowed.get(namespace) ?? Infinity, sequence);
     this.#shadowed.set(namespace, lowest);
@@ -186,7 +199,7 @@ export class Snapshot {
   /** The table of all segments of the namespace that are newer than `sequence`. Call `release` when done. */
   async #pinTable(age: SegmentAge): Promise<{ readonly table: ShadowTable; release(): void }> {
     const key = namedKey<ShadowTable>(`segments newer than ${age.sequence} ${age.namespace}`);
-    const [table] = await this.cache.pin([key], async () => [await ShadowTable.build(this.newerThan(age))]);
+    const [table] = await this.cache.pin([key], async () => [await ShadowTable.build(this.#newerThan(age))]);
     return { table, release: () => this.cache.unpin([key]) };
   }
 
@@ -209,7 +222,11 @@ export class Snapshot {
   }
 
   /** The newer segments of the same namespace: those that can shadow its rows. */
-  newerThan({ sequence, namespace }: SegmentAge): readonly OpenSegment[] {
+  newerThan({ ref }: OpenSegment): readonly OpenSegment[] {
+    return this.#newerThan(ref);
+  }
+
+  #newerThan({ sequence, namespace }: SegmentAge): readonly OpenSegment[] {
     return this.segments.filter(({ ref }) => ref.sequence > sequence && ref.namespace === namespace);
   }
 

@@ -53,6 +53,11 @@ export class Snapshots {
     }
   }
 
+  /** The snapshot of this state, whether it is the newest or not. */
+  async at(manifest: Manifest): Promise<Snapshot> {
+    return this.#open.openedAt(manifest) ?? this.#open.at(manifest);
+  }
+
   /** The newest snapshot, if that is known and open without waiting. */
   #openedNewest(): Snapshot | undefined {
     const manifest = this.#log.newestNow(this.#maxStalenessMs);

@@ -31,7 +31,7 @@ export async function hiddenRows(snapshot: Snapshot, segment: OpenSegment): Prom
   const { version } = snapshot.manifest;
   const known = cache.peek(hiddenKey);
   const base = known !== undefined && known.version <= version ? known : undefined;
-  const newer = snapshot.newerThan(segment.ref);
+  const newer = snapshot.newerThan(segment);
   const added = newer.filter(({ ref }) => base === undefined || !base.newer.has(ref.name));
   if (base !== undefined && added.length === 0) return base;
   const bits = await bitsWith(snapshot, segment, base?.bits, added);

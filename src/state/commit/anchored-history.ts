@@ -28,7 +28,20 @@ const locateAttemptsMax = 3;
 const digestBytes = 32;
 const signatureLabel = "sealdex/1/anchor";
 
-export class AnchorStore {
+/** Keeps the newest anchor of one index. `AnchorStore` does so in a location, a collection in its manifests. */
+export interface Anchors {
+  /** Undefined if none was kept yet. */
+  newest(): Promise<Anchor | undefined>;
+  /** Anchors a commit under this generation of keys. Throws `rollback_detected` if another history has its version. */
+  advance(
+    state: Omit<Anchor, "indexId"> & { readonly previous: string },
+    keyGeneration: number,
+  ): Promise<void>;
+  /** Marks the index as deleted. */
+  end(): Promise<void>;
+}
+
+export class AnchorStore implements Anchors {
   readonly #store: BlobStore;
   readonly #identity: IndexIdentity;
   #generation: number | undefined;
@@ -161,7 +174,7 @@ const keptDigests = 256;
 
 export class AnchoredHistory {
   readonly #indexName: string;
-  readonly #store: AnchorStore | undefined;
+  readonly #store: Anchors | undefined;
   readonly #expected: Anchor | undefined;
   /** Digests by version of manifests that descend from every anchor seen so far. */
   readonly #proven = new Map<number, string>();
@@ -169,7 +182,7 @@ export class AnchoredHistory {
   /** `store` keeps the newest anchor; `expected` is the caller's own. */
   constructor(
     { indexName, indexId }: IndexIdentity,
-    store: AnchorStore | undefined,
+    store: Anchors | undefined,
     expected: Anchor | undefined,
   ) {
     this.#indexName = indexName;
@@ -221,8 +234,10 @@ export class AnchoredHistory {
   }
 
   /** Anchors a manifest that this process committed. */
-  async committed({ manifest: { version, keyGeneration }, digest }: SealedManifest): Promise<void> {
-    await this.#store?.advance({ version, digest }, keyGeneration);
+  async committed({ manifest, digest }: SealedManifest): Promise<void> {
+    const { version, previous, keyGeneration } = manifest;
+    await this.#store?.advance({ version, previous, digest }, keyGeneration);
+    if (this.#proven.get(version - 1) === previous) this.#prove({ manifest, digest }, []);
   }
 
   /** Marks the index as deleted. */
@@ -244,7 +259,10 @@ export class AnchoredHistory {
     for (let one = kept; one < version; one++) yield one;
   }
 
-  #prove({ manifest: { version, previous }, digest }: SealedManifest, anchors: readonly Anchor[]): void {
+  #prove(
+    { manifest: { version, previous }, digest }: Pick<SealedManifest, "manifest" | "digest">,
+    anchors: readonly Anchor[],
+  ): void {
     const isAnchored = anchors.every((anchor) => anchor.version !== version || anchor.digest === digest);
     const isChained = this.#isProvenAs(version, digest) && this.#isProvenAs(version - 1, previous);
     if (!isAnchored || !isChained) throw this.#forked(version);

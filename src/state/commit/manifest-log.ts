@@ -9,12 +9,13 @@ import { randomBytes } from "node:crypto";
 import { own } from "../../checks/value-kinds.js";
 import { SealdexError } from "../../errors.js";
 import type { BlobStore } from "../../storage/blob-store.js";
+import type { Anchor } from "./anchor.js";
 import type { AnchoredHistory } from "./anchored-history.js";
 import { type Clock, elapsedMs, instant } from "./clock.js";
 import { createConfirmed } from "./create-confirmed.js";
 import type { IndexIdentity, ListedObjects } from "./index-folder.js";
 import { ManifestReader, type SeenManifest } from "./manifest-reader.js";
-import { emptyManifest, type Manifest } from "./manifest.js";
+import { type CollectionMembers, emptyManifest, type Manifest } from "./manifest.js";
 import { manifestName } from "./object-names.js";
 import { advanceWatermark, historyMs, uploadMs } from "./retention.js";
 import { type SealedManifest, sealManifest } from "./stored-manifest.js";
@@ -34,11 +35,13 @@ export class ManifestLog {
   #committing = false;
   /** Whether another process had committed since the known manifest when this one last did. */
   #isContended = false;
+  readonly #isCollection: boolean;
   readonly #onCommit: (before: Manifest, committed: Manifest) => void;
 
   /**
    * `history`: manifests that are read must descend from its anchors, and commits are anchored.
    * `onCommit`: called with each commit of this process and the manifest that it follows.
+   * `isCollection`: whether manifests have shards instead of segments.
    */
   constructor(
     store: BlobStore,
@@ -46,7 +49,9 @@ export class ManifestLog {
     clock: Clock,
     history?: AnchoredHistory,
     onCommit: (before: Manifest, committed: Manifest) => void = () => undefined,
+    isCollection = false,
   ) {
+    this.#isCollection = isCollection;
     this.#onCommit = onCommit;
     this.store = store;
     this.#index = index;
@@ -60,11 +65,11 @@ export class ManifestLog {
     return this.#clock.wall();
   }
 
-  /** Stores version 1 of a new index. */
-  async createFirst(): Promise<void> {
+  /** Stores version 1 of a new index or collection. */
+  async createFirst(members?: CollectionMembers): Promise<void> {
     const { keys, indexId } = this.#index;
     const at = instant(this.#clock);
-    const sealed = sealManifest(keys, indexId, emptyManifest(at.wall));
+    const sealed = sealManifest(keys, indexId, emptyManifest(at.wall, members));
     await createConfirmed(this.store, manifestName(indexId, 1), sealed.bytes);
     this.#reader.remember({ sealed, at });
   }
@@ -133,6 +138,19 @@ export class ManifestLog {
   /** The newest manifest as it is stored, also if it says that the index was deleted. */
   async newestSealed(): Promise<SealedManifest> {
     return (await this.#reader.newest()).sealed;
+  }
+
+  /** The manifest of exactly this state. Throws `missing_object` if it was deleted, `rollback_detected` if it is another. */
+  async manifestOf({ version, digest }: Omit<Anchor, "indexId">): Promise<Manifest> {
+    const known = this.#reader.known?.sealed;
+    const sealed = known?.manifest.version === version ? known : await this.#reader.read(version);
+    if (sealed?.digest === digest) return this.#live({ sealed });
+    throw sealed === null
+      ? new SealdexError("missing_object", `index "${this.#index.indexName}": manifest ${version} is gone`)
+      : new SealdexError(
+          "rollback_detected",
+          `index "${this.#index.indexName}": manifest ${version} is another`,
+        );
   }
 
   /** A manifest by its number; null if it was deleted, or never was. */
@@ -273,10 +291,16 @@ export class ManifestLog {
     );
   }
 
-  #live({ sealed: { manifest } }: SeenManifest): Manifest {
+  #live({ sealed: { manifest } }: Pick<SeenManifest, "sealed">): Manifest {
     const { indexName, keys } = this.#index;
     if (manifest.dropped) throw new SealdexError("not_found", `index "${indexName}": it was deleted`);
     keys.checkUnexpired(indexName, this.now());
+    if ((manifest.shards !== undefined) !== this.#isCollection) {
+      const found = this.#isCollection
+        ? "it is an index; use loadIndex and deleteIndex"
+        : "it is a collection; use loadCollection and deleteCollection";
+      throw new SealdexError("invalid_request", `index "${indexName}": ${found}`);
+    }
     return manifest;
   }
 }

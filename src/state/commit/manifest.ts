@@ -7,7 +7,7 @@
 
 import { generationOf } from "../../crypto/sealed-object.js";
 import { own } from "../../checks/value-kinds.js";
-import { bornAt } from "./object-names.js";
+import { bornAt, manifestName } from "./object-names.js";
 import { firstWatermark, type Watermark } from "./retention.js";
 
 /** Pins a stored object: no other object passes for it. */
@@ -40,6 +40,20 @@ export interface ModelRef extends ObjectRef {
   readonly items: number;
 }
 
+/** One state of a shard, which is an index: of its manifests, no other passes for this one. */
+export interface ShardRef {
+  /** The least hash of its items' ids; the greatest is below that of the next shard. */
+  readonly from: number;
+  /** Hexadecimal. */
+  readonly indexId: string;
+  readonly version: number;
+  /** SHA-256 of the stored manifest, hexadecimal. */
+  readonly digest: string;
+}
+
+/** The most shards of a collection. */
+export const shardsMax = 4096;
+
 export interface Manifest {
   /** 1 for a new index. */
   readonly version: number;
@@ -65,7 +79,16 @@ export interface Manifest {
   readonly erasures?: number;
   /** The next commit is promised to a change; see `ManifestLog.reserveNextCommit`. */
   readonly reservation?: Reservation;
+  /** Of a collection, ascending. Absent: an index, which has segments. */
+  readonly shards?: readonly ShardRef[];
+  /** 32 random bytes in base64, from which the keys of the shards are derived. */
+  readonly shardSecret?: string;
+  /** The secret that a rotation of keys brings into force. Shards may have keys of either. */
+  readonly nextShardSecret?: string;
 }
+
+/** Members of the first manifest of a collection. */
+export type CollectionMembers = Pick<Manifest, "shards" | "shardSecret">;
 
 /** A promise of the next commit. It keeps no writer from committing: it only asks them to wait. */
 export interface Reservation {
@@ -78,9 +101,10 @@ export interface Reservation {
 /** The longest that a change may ask others to wait for it, in milliseconds. */
 export const reservationMsMax = 10_000;
 
-/** Version 1 of a new index. */
-export function emptyManifest(now: number): Manifest {
+/** Version 1 of a new index or collection. */
+export function emptyManifest(now: number, members: CollectionMembers = {}): Manifest {
   return own({
+    ...members,
     version: 1,
     previous: "",
     keyGeneration: 1,
@@ -108,9 +132,12 @@ export function generationOfRef({ header }: Pick<ObjectRef, "header">): number {
   return generationOf(Buffer.from(header, "base64"));
 }
 
-/** Names of the objects that make up this version. */
+/** Names of the objects that make up this version. Of a collection they are manifests of its shards. */
 export function namedObjects(manifest: Manifest): Set<string> {
-  return new Set(objectRefs(manifest).map(({ name }) => name));
+  const states = (manifest.shards ?? []).map(({ indexId, version }) =>
+    manifestName(Buffer.from(indexId, "hex"), version),
+  );
+  return new Set([...objectRefs(manifest).map(({ name }) => name), ...states]);
 }
 
 /** Objects that `before` names and that `committed`, the manifest after it, dropped. */

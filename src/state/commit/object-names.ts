@@ -49,6 +49,15 @@ export function isIndexName(name: string): boolean {
   return bytes > 0 && bytes <= indexNameBytesMax && !/[\p{Cc}\p{Cs}]/u.test(name);
 }
 
+/** The name of a shard, which no caller can give to an index and none is shown. */
+export function shardName(collectionId: Uint8Array, from: number): string {
+  return `\0${Buffer.from(collectionId).toString("hex")}${from.toString(16).padStart(8, "0")}`;
+}
+
+function isStoredName(name: string): boolean {
+  return isIndexName(name) || /^\0[0-9a-f]{40}$/.test(name);
+}
+
 /** The prefix of an index's records: its name in base32hex (RFC 4648 §7, lower case, unpadded). */
 export function recordPrefix(indexName: string): string {
   return `${namesPrefix}${encodeName(indexName)}/`;
@@ -105,7 +114,7 @@ export function orphanName(place: IndexPlace, since: number): string {
 /** The index that a mark is of, and since when. Undefined for a key that is not ours. */
 export function parseOrphanName(key: string): (IndexPlace & { readonly since: number }) | undefined {
   const [, encoded, id, since] = /^orphans\/([0-9a-v]+)\/([0-9a-f]{32})\/(\d{16})$/.exec(key) ?? [];
-  const indexName = encoded === undefined ? undefined : decodeName(encoded);
+  const indexName = encoded === undefined ? undefined : decodeName(encoded, isStoredName);
   if (indexName === undefined) return undefined;
   return { indexName, indexId: Buffer.from(id, "hex"), since: Number(since) };
 }
@@ -248,10 +257,10 @@ function encodeName(indexName: string): string {
 }
 
 /** Undefined if it is not the encoding of an index name. */
-function decodeName(encoded: string): string | undefined {
+function decodeName(encoded: string, isName = isIndexName): string | undefined {
   const indexName = decodeBase32(encoded).toString("utf8");
   // Bytes that are not UTF-8, and bits left over, do not survive a round trip.
-  return isIndexName(indexName) && encodeName(indexName) === encoded ? indexName : undefined;
+  return isName(indexName) && encodeName(indexName) === encoded ? indexName : undefined;
 }
 
 function encodeBase32(bytes: Uint8Array): string {

@@ -46,6 +46,8 @@ import {
   type SegmentRef,
   type Reservation,
   reservationMsMax,
+  type ShardRef,
+  shardsMax,
 } from "./manifest.js";
 import {
   type IndexObjectKind,
@@ -70,6 +72,10 @@ type StoredSegment = Omit<Stored<SegmentRef>, "namespace" | "model"> & {
   readonly namespace?: number;
   readonly model?: number;
 };
+
+const digestBytes = 32;
+const shardIdBytes = 16;
+const shardSecretBytes = 32;
 
 interface StoredManifest extends Omit<Manifest, "model" | "segments"> {
   readonly model?: Stored<ModelRef>;
@@ -99,6 +105,8 @@ const segmentColumns = [
   "model",
 ] as const satisfies readonly (keyof StoredSegment)[];
 
+const shardColumns = ["from", "indexId", "version", "digest"] as const satisfies readonly (keyof ShardRef)[];
+
 /** The value that its JSON text is made from. */
 export function encodeManifest(manifest: Manifest): object {
   const { model, segments, droppedObjects } = manifest;
@@ -110,8 +118,10 @@ export function encodeManifest(manifest: Manifest): object {
     model: ref.model && models.get(ref.model),
   }));
   const used = segmentColumns.filter((name) => stored.some((ref) => ref[name] !== undefined));
+  const { shards } = manifest;
   return {
     ...manifest,
+    shards: shards && Object.fromEntries(shardColumns.map((name) => [name, shards.map((ref) => ref[name])])),
     model: model && storedRef(model),
     namespaces: namespaces.size === 0 ? undefined : [...namespaces.keys()],
     models: models.size === 0 ? undefined : Array.from(models.keys(), shortName),
@@ -153,6 +163,7 @@ function manifestCheck(indexId: Uint8Array, version: number, generation: number)
     checkList(namespaces, placesOf(segments, "namespace"), ".namespaces");
     checkList(models, placesOf(segments, "model"), ".models");
     checkNamespaces(manifest);
+    checkShards(manifest);
     const names = [...objectRefs(manifest).map(({ name }) => name), ...manifest.droppedObjects];
     if (new Set(names).size < names.length) throw new Misfit("each object to be named, or dropped, once");
     return manifest;
@@ -192,6 +203,16 @@ function storedCheck(indexId: Uint8Array, version: number, generation: number): 
     uploads: watermarkOf(version),
     erasures: optional(integer(1)),
     reservation: optional(record<Reservation>({ holder: hexadecimal(16), ms: real(0, reservationMsMax) })),
+    shards: optional(
+      columns<ShardRef>({
+        from: integer(0, 2 ** 32 - 1),
+        indexId: hexadecimal(shardIdBytes),
+        version: integer(1),
+        digest: hexadecimal(digestBytes),
+      }),
+    ),
+    shardSecret: optional(base64(shardSecretBytes)),
+    nextShardSecret: optional(base64(shardSecretBytes)),
   });
 }
 
@@ -231,6 +252,24 @@ function checkNamespaces({ segments, erasures = 0 }: Manifest): void {
       throw new Misfit("one id for each namespace, of its last erasure", `.segments.namespace[${i}]`);
     known.set(handle, namespace);
   });
+}
+
+/** A collection has shards, whose ranges are all of the hashes, and no segments. */
+function checkShards({ shards, shardSecret, nextShardSecret, segments, model }: Manifest): void {
+  if (shards === undefined) {
+    if (shardSecret === undefined && nextShardSecret === undefined) return;
+    throw new Misfit("no secret of shards without shards", ".shardSecret");
+  }
+  if (shards.length === 0 || shards.length > shardsMax)
+    throw new Misfit(`1 to ${shardsMax} of them, got ${shards.length}`, ".shards");
+  if (shardSecret === undefined) throw new Misfit("the secret of shards", ".shardSecret");
+  if (segments.length > 0 || model !== undefined) throw new Misfit("none beside shards", ".segments");
+  shards.forEach(({ from }, i) => {
+    const isNext = i === 0 ? from === 0 : from > shards[i - 1].from;
+    if (!isNext) throw new Misfit("ascending from 0", `.shards.from[${i}]`);
+  });
+  if (new Set(shards.map(({ indexId }) => indexId)).size < shards.length)
+    throw new Misfit("each shard once", ".shards.indexId");
 }
 
 /** Checks members against one another. */

@@ -1,0 +1,165 @@
+/** Creates, opens and deletes collections. */
+
+import { randomBytes } from "node:crypto";
+import { createSemaphore } from "../../async/semaphore.js";
+import { checkInteger } from "../../checks/input.js";
+import { fingerprint } from "../../crypto/keys.js";
+import type { Embedder } from "../../embedding/embedder.js";
+import { SealdexError } from "../../errors.js";
+import { CombinedSnapshot } from "../../query/combined-snapshot.js";
+import type { SnapshotObjects } from "../../query/snapshot/open-snapshots.js";
+import { IndexCache } from "../../state/cache/index-cache.js";
+import {
+  type CollectionMembers,
+  type Manifest,
+  type ShardRef,
+  shardsMax,
+} from "../../state/commit/manifest.js";
+import { shardName } from "../../state/commit/object-names.js";
+import { type CreateRequest, definitionOf, storeIndex } from "../create-index.js";
+import { deleteIndex } from "../delete-index.js";
+import { plainIndex } from "../open/assemble.js";
+import type { ClientResources, ClientStores } from "../open/client-resources.js";
+import { findIndex, type OpenRequest } from "../open/find-index.js";
+import { NamespaceScopes } from "../open/namespace-scopes.js";
+import type { OpenIndex } from "../open/open-index.js";
+import { shardOf, shardKey, Shards, shardSecretBytes, shardsOf } from "./shards.js";
+
+/** Shards that are created or opened at a time. */
+const together = 32;
+
+/** A collection as an index that reads all of its shards, and the shards themselves. */
+export interface OpenCollection {
+  readonly index: OpenIndex;
+  readonly shards: Shards;
+}
+
+/** Throws as `createIndex`. After a failure, shards that were created are deleted. */
+export async function createCollection(
+  { options, source }: CreateRequest,
+  count: number,
+  embedder: Embedder | undefined,
+  stores: ClientStores,
+  resources: ClientResources,
+): Promise<OpenCollection> {
+  checkInteger(count, 1, shardsMax, "shards");
+  checkReadable(resources);
+  const definition = await definitionOf(options, embedder);
+  const created: OpenIndex[] = [];
+  const members = async (collectionId: Uint8Array): Promise<CollectionMembers> => {
+    const shardSecret = randomBytes(shardSecretBytes).toString("base64");
+    const inTurn = createSemaphore(together);
+    const create = async (_: unknown, i: number): Promise<ShardRef> => {
+      const from = Math.floor((2 ** 32 * i) / count);
+      const key = shardKey(shardSecret, collectionId, from);
+      const indexName = shardName(collectionId, from);
+      const shard = await inTurn(() =>
+        storeIndex(
+          { indexName, signal: options.signal, source: key, definition },
+          { ...stores, anchorStore: undefined },
+          resources,
+        ),
+      );
+      created.push(shard);
+      const { manifest, digest } = await shard.log.newestSealed();
+      return { from, indexId: Buffer.from(shard.indexId).toString("hex"), version: manifest.version, digest };
+    };
+    const creating = await Promise.allSettled(Array.from({ length: count }, create));
+    const shards = creating.map((result) => {
+      if (result.status === "rejected") throw result.reason;
+      return result.value;
+    });
+    return { shards, shardSecret };
+  };
+  try {
+    const head = await storeIndex({ ...options, source, definition, members }, stores, resources);
+    return collectionOf(head, stores, resources);
+  } catch (error) {
+    await Promise.allSettled(created.map((shard) => deleteIndex(shard, stores, undefined)));
+    throw error;
+  }
+}
+
+/** Throws as `findIndex`. */
+export async function findCollection(
+  request: OpenRequest,
+  stores: ClientStores,
+  resources: ClientResources,
+): Promise<OpenCollection> {
+  checkReadable(resources);
+  return collectionOf(
+    await findIndex(request, stores, resources, { ...plainIndex, isCollection: true }),
+    stores,
+    resources,
+  );
+}
+
+/** The shards first: until all are deleted, the same call continues. */
+export async function deleteCollection(
+  { index, shards }: OpenCollection,
+  stores: ClientStores,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  index.keys.check("owner", index.indexName);
+  const inTurn = createSemaphore(together);
+  const remove = async (ref: ShardRef) => {
+    signal?.throwIfAborted();
+    const shard = await shards.open(ref).catch((error: unknown) => {
+      // An earlier call deleted it.
+      if (error instanceof SealdexError && error.code === "missing_object") return undefined;
+      throw error;
+    });
+    if (shard !== undefined) await deleteIndex(shard, stores, signal);
+  };
+  await Promise.all(shardsOf(await index.log.newest()).map((ref) => inTurn(() => remove(ref))));
+  await deleteIndex(index, stores, undefined);
+}
+
+/** Which shard has an item would show. */
+function checkReadable({ oblivious }: ClientResources): void {
+  if (oblivious)
+    throw new SealdexError("not_supported", "oblivious: a collection shows which shards are read");
+}
+
+function collectionOf(head: OpenIndex, stores: ClientStores, resources: ClientResources): OpenCollection {
+  const { log, namespaces, config, clock } = head;
+  const { maxStalenessMs, oblivious } = resources;
+  const shards = new Shards(head, stores, resources);
+  const cache = new IndexCache(resources.cache);
+  const objectsOf = (namespace: string | undefined) => objectsIn(shards, namespace, cache);
+  const scopes = new NamespaceScopes({
+    log,
+    objectsOf,
+    namespaces,
+    config,
+    cache,
+    clock,
+    maxStalenessMs,
+    oblivious,
+  });
+  return { index: { ...head, scopes, ...scopes.whole }, shards };
+}
+
+/** Opens all shards at the states that a manifest names; of one namespace, or of all. */
+function objectsIn(shards: Shards, namespace: string | undefined, cache: IndexCache): SnapshotObjects {
+  const openPart = async (ref: ShardRef) => {
+    const shard = await shards.open(ref);
+    const { searcher, snapshots } = namespace === undefined ? shard : shard.scopes.of(namespace);
+    return { searcher, snapshot: await snapshots.at(await shards.manifestOf(shard, ref)) };
+  };
+  return {
+    async open(manifest: Manifest) {
+      const refs = shardsOf(manifest);
+      const inTurn = createSemaphore(together);
+      const parts = await Promise.all(refs.map((ref) => inTurn(() => openPart(ref))));
+      const naming = {
+        fingerprintOf: (id: string) => fingerprint(shards.head.keys.id, id),
+        partOf: (own: Uint8Array) => shardOf(refs, own),
+      };
+      return new CombinedSnapshot(manifest, parts, naming, cache);
+    },
+    release: (snapshot) => snapshot.cache.close(),
+    model: () => Promise.reject(new SealdexError("internal", "collection: models are those of its shards")),
+    dropModel: () => undefined,
+  };
+}

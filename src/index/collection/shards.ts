@@ -1,0 +1,210 @@
+/**
+ * The shards of a collection: ordinary indexes, under names that no caller can give, with keys derived from a secret of the collection.
+ *
+ * The manifests of the collection, its head, name one state of each shard. They are the anchors of the shards: a commit to a shard is
+ * acknowledged once the head names it, and no shard is read or continued at a state that does not descend from the one that the head names.
+ */
+
+import { memoize } from "../../async/memoize.js";
+import { createSemaphore } from "../../async/semaphore.js";
+import { deriveShardKey, secretKey } from "../../crypto/keys.js";
+import { SealdexError } from "../../errors.js";
+import type { Anchor } from "../../state/commit/anchor.js";
+import type { Anchors } from "../../state/commit/anchored-history.js";
+import { type Manifest, type ShardRef } from "../../state/commit/manifest.js";
+import { shardName } from "../../state/commit/object-names.js";
+import { openIndex, plainIndex } from "../open/assemble.js";
+import type { ClientResources, ClientStores } from "../open/client-resources.js";
+import { openRecord, type OpenedRecord, type StoredRecord } from "../open/index-record.js";
+import type { OpenIndex } from "../open/open-index.js";
+import { findRecord } from "../open/record-access.js";
+
+/** Shards at which one call works at a time. */
+const together = 32;
+
+export class Shards {
+  readonly head: OpenIndex;
+  readonly #stores: ClientStores;
+  readonly #resources: ClientResources;
+  /** By index id. */
+  readonly #open = new Map<string, Promise<OpenIndex>>();
+  /** The manifest that was read last, by index id. */
+  readonly #states = new Map<string, { readonly digest: string; readonly manifest: Manifest }>();
+
+  constructor(head: OpenIndex, stores: ClientStores, resources: ClientResources) {
+    this.head = head;
+    this.#stores = { ...stores, anchorStore: undefined };
+    this.#resources = resources;
+  }
+
+  /** Where the shards are in the newest manifest that is known. */
+  async refs(): Promise<readonly ShardRef[]> {
+    return shardsOf(await this.head.log.knownOrNewest());
+  }
+
+  open(ref: ShardRef): Promise<OpenIndex> {
+    return memoize(this.#open, ref.indexId, () => this.#find(ref));
+  }
+
+  /** The state of a shard that the head names. */
+  async manifestOf(shard: OpenIndex, ref: ShardRef): Promise<Manifest> {
+    const known = this.#states.get(ref.indexId);
+    if (known?.digest === ref.digest) return known.manifest;
+    const manifest = await shard.log.manifestOf(ref);
+    this.#states.set(ref.indexId, { digest: ref.digest, manifest });
+    return manifest;
+  }
+
+  /** The results of `work` on these shards, or on all. If it fails for one, it throws when it is done with all. */
+  async each<T>(
+    work: (shard: OpenIndex, position: number) => Promise<T>,
+    positions?: Iterable<number>,
+  ): Promise<T[]> {
+    const refs = await this.refs();
+    const inTurn = createSemaphore(together);
+    const results = await Promise.allSettled(
+      [...(positions ?? refs.keys())].map((position) =>
+        inTurn(async () => work(await this.open(refs[position]), position)),
+      ),
+    );
+    return results.map((result) => {
+      if (result.status === "rejected") throw result.reason;
+      return result.value;
+    });
+  }
+
+  async #find(ref: ShardRef): Promise<OpenIndex> {
+    const { head } = this;
+    const name = shardName(head.indexId, ref.from);
+    const [record, manifest] = await Promise.all([
+      findRecord(this.#stores.configStore, name),
+      head.log.knownOrNewest(),
+    ]);
+    if (record === undefined) throw this.#fault("missing_object", "a shard is gone");
+    const opened = await this.#unlock(record, ref, manifest);
+    if (Buffer.from(opened.indexId).toString("hex") !== ref.indexId) {
+      throw this.#fault("rollback_detected", "a shard was replaced by another index");
+    }
+    opened.keys.nameAs(head.keys);
+    const anchors = new HeadAnchors(head, ref.indexId, (version) => shard.log.manifestAt(version));
+    const shard = openIndex(name, opened, this.#stores, this.#resources, { ...plainIndex, anchors });
+    return shard;
+  }
+
+  async #unlock(record: StoredRecord, { from }: ShardRef, manifest: Manifest): Promise<OpenedRecord> {
+    const { shardSecret, nextShardSecret } = manifest;
+    try {
+      return await openRecord(shardKey(shardSecret, this.head.indexId, from), record);
+    } catch (error) {
+      const isOther = error instanceof SealdexError && error.code === "wrong_index_key";
+      if (!isOther || nextShardSecret === undefined) throw error;
+      return openRecord(shardKey(nextShardSecret, this.head.indexId, from), record);
+    }
+  }
+
+  #fault(code: "missing_object" | "rollback_detected", what: string): SealdexError {
+    return new SealdexError(code, `collection "${this.head.indexName}": ${what}`);
+  }
+}
+
+/** Bytes of the secret that the keys of shards are derived from. */
+export const shardSecretBytes = 32;
+
+export function shardsOf({ shards = [] }: Manifest): readonly ShardRef[] {
+  return shards;
+}
+
+export function sumOf<T>(all: readonly T[], numberOf: (one: T) => number): number {
+  return all.reduce((sum, one) => sum + numberOf(one), 0);
+}
+
+/** The owner's key of a shard. `secret`: as manifests have it. */
+export function shardKey(secret: string | undefined, collectionId: Uint8Array, from: number) {
+  return deriveShardKey(secretKey(Buffer.from(secret ?? "", "base64")), collectionId, from);
+}
+
+/** The position of the shard that has an item: by the last word of its fingerprint, which is keyed, so that storage learns nothing of ids. */
+export function shardOf(shards: readonly ShardRef[], fingerprint: Uint8Array): number {
+  const hash = Buffer.from(fingerprint).readUInt32LE(fingerprint.length - 4);
+  let low = 0;
+  for (let high = shards.length; high - low > 1;) {
+    const middle = (low + high) >>> 1;
+    if (shards[middle].from <= hash) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The state of a shard in the head. Changes that wait at the same time, of all shards, become one manifest of it. */
+class HeadAnchors implements Anchors {
+  readonly #head: OpenIndex;
+  readonly #indexId: string;
+  /** A manifest of the shard. */
+  readonly #read: (version: number) => Promise<Manifest | null>;
+
+  constructor(head: OpenIndex, indexId: string, read: (version: number) => Promise<Manifest | null>) {
+    this.#head = head;
+    this.#indexId = indexId;
+    this.#read = read;
+  }
+
+  /** As far as known: `advance` compares with the newest. */
+  async newest(): Promise<Anchor> {
+    return this.#in(await this.#head.log.knownOrNewest());
+  }
+
+  async advance({
+    version,
+    digest,
+    previous,
+  }: Omit<Anchor, "indexId"> & { previous: string }): Promise<void> {
+    for (;;) {
+      const named = await this.newest();
+      if (named.version === version && named.digest === digest) return;
+      const isNewer = named.version > version;
+      const isProven = isNewer
+        ? (await this.#read(version + 1))?.previous === digest
+        : await this.#descends({ version, previous }, named);
+      if (!isProven) throw this.#forked(version);
+      if (isNewer) return;
+      const committed = await this.#head.log.commit((latest) => {
+        const now = this.#in(latest);
+        if (now.version !== named.version || now.digest !== named.digest) return null;
+        const moved = shardsOf(latest).map((ref) =>
+          ref.indexId === this.#indexId ? { ...ref, version, digest } : ref,
+        );
+        return { ...latest, shards: moved };
+      });
+      if (committed !== null) return;
+    }
+  }
+
+  /** The shard ends with its collection. */
+  async end(): Promise<void> {
+    await this.newest();
+  }
+
+  #in(manifest: Manifest): Anchor {
+    const ref = shardsOf(manifest).find(({ indexId }) => indexId === this.#indexId);
+    if (ref === undefined) throw this.#forked(0);
+    return { indexId: Buffer.from(ref.indexId, "hex"), version: ref.version, digest: ref.digest };
+  }
+
+  /** Whether a manifest of the shard descends from an earlier one. */
+  async #descends(later: Pick<Manifest, "version" | "previous">, earlier: Anchor): Promise<boolean> {
+    let { version, previous } = later;
+    for (; version > earlier.version + 1; version--) {
+      const before = await this.#read(version - 1);
+      if (before === null) return false;
+      ({ previous } = before);
+    }
+    return version === earlier.version + 1 && previous === earlier.digest;
+  }
+
+  #forked(version: number): SealdexError {
+    return new SealdexError(
+      "rollback_detected",
+      `collection "${this.#head.indexName}": version ${version} of a shard belongs to another history`,
+    );
+  }
+}
