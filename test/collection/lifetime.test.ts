@@ -2,6 +2,9 @@
 
 import { afterEach, expect, test } from "vitest";
 import type { VectorIndex } from "../../src/api/vector-index.js";
+import { exportItems } from "../../src/api/transfer/export-items.js";
+import { importItems } from "../../src/api/transfer/import-items.js";
+import { copyIndex } from "../../src/index/locations/copy-index.js";
 import { generateKey } from "../../src/crypto/keys.js";
 import { EmbeddedClient } from "../../src/index/embedded-client.js";
 import { indexPrefix, parseOrphanName } from "../../src/state/commit/object-names.js";
@@ -61,6 +64,21 @@ test("a collection is listed by its name alone, and is no index", async () => {
   await expect(client.loadCollection({ ...named, indexName: "absent" })).rejects.toMatchObject({
     code: "not_found",
   });
+});
+
+test("a collection is not copied as an index, but its items are", async () => {
+  const store = createMemoryStore();
+  const collection = await open(store).createCollection({ ...named, shards: 2 });
+  await collection.upsert(randomItems(30, 1));
+  const copying = copyIndex({
+    ...named,
+    from: { indexLocation: store },
+    to: { indexLocation: createMemoryStore() },
+  });
+  await expect(copying).rejects.toMatchObject({ code: "invalid_request" });
+  const larger = await open(store).createCollection({ ...named, indexName: "larger", shards: 5 });
+  await importItems({ to: larger, lines: exportItems({ from: collection }) });
+  expect(await larger.listIds()).toEqual(await collection.listIds());
 });
 
 test.each([0, 4097, 1.5, undefined, "8"])("%s shards are refused", async (shards) => {

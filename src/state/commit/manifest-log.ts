@@ -137,7 +137,9 @@ export class ManifestLog {
 
   /** The newest manifest as it is stored, also if it says that the index was deleted. */
   async newestSealed(): Promise<SealedManifest> {
-    return (await this.#reader.newest()).sealed;
+    const { sealed } = await this.#reader.newest();
+    this.#checkKind(sealed.manifest);
+    return sealed;
   }
 
   /** The manifest of exactly this state. Throws `missing_object` if it was deleted, `rollback_detected` if it is another. */
@@ -295,13 +297,16 @@ export class ManifestLog {
     const { indexName, keys } = this.#index;
     if (manifest.dropped) throw new SealdexError("not_found", `index "${indexName}": it was deleted`);
     keys.checkUnexpired(indexName, this.now());
-    if ((manifest.shards !== undefined) !== this.#isCollection) {
-      const found = this.#isCollection
-        ? "it is an index; use loadIndex and deleteIndex"
-        : "it is a collection; use loadCollection and deleteCollection";
-      throw new SealdexError("invalid_request", `index "${indexName}": ${found}`);
-    }
+    this.#checkKind(manifest);
     return manifest;
+  }
+
+  #checkKind({ shards }: Manifest): void {
+    if ((shards !== undefined) === this.#isCollection) return;
+    const found = this.#isCollection
+      ? "it is an index; use loadIndex and deleteIndex"
+      : "it is a collection; use loadCollection and deleteCollection";
+    throw new SealdexError("invalid_request", `index "${this.#index.indexName}": ${found}`);
   }
 }
 
