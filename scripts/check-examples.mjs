@@ -16,6 +16,7 @@ const expected = {
   "README.md": ["Keys are rotated every year."],
   "docs/library.md": ["id: '1'"],
   "docs/migrating.md": ["1 items"],
+  "docs/scale.md": ["note-1 note-2 3", "8 shards"],
   "docs/tutorial.md": ["2 pieces", "Every year, in March.", "office.md#0", "1 left", "rotated", "copied"],
   "docs/langchain.md": ["keys Keys are rotated every year."],
   "filters.mjs": ["a dotted path                        cities, mountains, rivers", "unknown operator"],
@@ -60,7 +61,7 @@ const wholeOf = (text) => [programsOf(text).join("\n")];
 
 const pages = [
   "README.md",
-  ...["langchain", "library", "migrating", "tutorial"].map((page) => `docs/${page}.md`),
+  ...["langchain", "library", "migrating", "scale", "tutorial"].map((page) => `docs/${page}.md`),
 ].map((name) => ({ name, read: name === "docs/langchain.md" ? wholeOf : programsOf, path: name }));
 const examples = readdirSync(join(root, "examples", "langchain"))
   .filter((name) => name.endsWith(".mjs"))
