@@ -6,6 +6,7 @@ import type {
   ListIdsOptions,
   ListItemsOptions,
   Match,
+  MeasuredRecall,
   ProfiledMatches,
   ProfiledQuery,
   RankedQuery,
@@ -43,9 +44,11 @@ export interface ServedIndex extends Omit<VectorIndex, "query" | "get" | "listId
   get(ids: readonly string[], options: GetOptions, results: ResultSettings): Promise<StoredItem[]>;
   listIds(options: ListIdsOptions, results: ResultSettings): Promise<string[]>;
   listItems(options: ListItemsOptions, results: ResultSettings): Promise<ItemPage>;
+  /** As `describe` has it, without asking storage. */
+  measuredRecall(): readonly MeasuredRecall[];
 }
 
 /** `index` must belong to an embedded client of this package. */
 export function served(index: VectorIndex): ServedIndex {
-  return index as ServedIndex;
+  return index as VectorIndex & ServedIndex;
 }

@@ -359,8 +359,17 @@ export interface MeasuredRecall {
   readonly topK: number;
   /** Number of queries that were compared. */
   readonly queries: number;
-  /** Ascending: the mean share found by queries that declare `recall`. */
-  readonly points: readonly { readonly recall: number; readonly found: number }[];
+  /** Ascending by `recall`. */
+  readonly points: readonly MeasuredPoint[];
+}
+
+/** The mean share found by queries that declare `recall`. */
+export interface MeasuredPoint {
+  readonly recall: number;
+  readonly found: number;
+  /** The 95 % confidence interval of `found`. */
+  readonly low: number;
+  readonly high: number;
 }
 
 /** `…Bytes` are bytes; counts start with the client. */

@@ -26,6 +26,7 @@ import type {
   ListItemsOptions,
   Match,
   MatchField,
+  MeasuredRecall,
   Namespaces,
   ProfiledMatches,
   ProfiledQuery,
@@ -79,7 +80,7 @@ import { type OpenIndex, restrictToNamespace } from "./open/open-index.js";
 import { answerQuery, answerRanked, type IndexModels } from "./query-vectors.js";
 import { checkWordQuery, isWordQuery } from "./check-word-query.js";
 import { answerWords } from "./query-words.js";
-import { count, describe, getItems, presentAnchor } from "./read.js";
+import { count, describe, getItems, measuredRecall, presentAnchor } from "./read.js";
 import { takeOwnOptions } from "./take-options.js";
 import { prepareTraining } from "./train-index.js";
 import { update } from "./update.js";
@@ -280,6 +281,11 @@ export class EncryptedIndex implements VectorIndex {
   async describe(options: CallOptions = {}): Promise<IndexDescription> {
     const { signal } = takeOptions(options, methodOptions.describe);
     return this.#calls.read(signal, () => describe(this.#within()));
+  }
+
+  /** For the service: see `ServedIndex`. */
+  measuredRecall(): readonly MeasuredRecall[] {
+    return measuredRecall(this.#within());
   }
 
   [checkModel](embedder: Embedder): Promise<void> {

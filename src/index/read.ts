@@ -1,7 +1,7 @@
 /** Reads items by their ids. */
 
 import type { CompiledFilter } from "../api/filter/compile.js";
-import type { IndexDescription, RecallCurve, StoredItem } from "../api/vector-index.js";
+import type { IndexDescription, MeasuredRecall, RecallCurve, StoredItem } from "../api/vector-index.js";
 import { listCount, type Model } from "../engine/model.js";
 import { limitsFor } from "../engine/recall-curves.js";
 import { run, waitFor } from "../engine/threads/run.js";
@@ -55,6 +55,12 @@ export function count(
 const shownTopK = [1, 10, 100, 1000];
 const shownRecalls = [0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999];
 
+/** Of the snapshot that is open, without asking storage. */
+export function measuredRecall({ snapshots, searcher }: OpenIndex): readonly MeasuredRecall[] {
+  const model = snapshots.opened()?.model;
+  return model === undefined ? [] : searcher.learned.measured(model, shownRecalls);
+}
+
 export async function describe(index: OpenIndex): Promise<IndexDescription> {
   return describeAt(index, await index.snapshots.read(async (snapshot) => snapshot));
 }
@@ -63,7 +69,7 @@ export function describeAt(index: OpenIndex, { manifest, model }: Snapshot): Ind
   const trainingFailure = index.maintenance.failure("training");
   const { config, model: identity } = index;
   const dimension = dimensionOf(index, manifest);
-  const measuredRecall = model === undefined ? [] : index.searcher.learned.measured(model, shownRecalls);
+  const measured = model === undefined ? [] : index.searcher.learned.measured(model, shownRecalls);
   return {
     indexName: index.indexName,
     type: config.type,
@@ -75,7 +81,7 @@ export function describeAt(index: OpenIndex, { manifest, model }: Snapshot): Ind
     ...(config.pqDim !== undefined && { pqDim: config.pqDim, pqBits: config.pqBits }),
     trained: model !== undefined,
     ...(model !== undefined && { recallCurves: curvesOf(model, manifest) }),
-    ...(measuredRecall.length > 0 && { measuredRecall }),
+    ...(measured.length > 0 && { measuredRecall: measured }),
     segments: manifest.segments.length,
     storedBytes: objectRefs(manifest).reduce((sum, { length }) => sum + length, 0),
     reclaimableBytes: index.dropped.bytes,

@@ -8,7 +8,7 @@
  */
 
 import type { Model } from "../engine/model.js";
-import type { MeasuredRecall } from "../api/vector-index.js";
+import type { MeasuredPoint, MeasuredRecall } from "../api/vector-index.js";
 
 /** Recalls whose limits are tried; those above .999 are limits of deeper searches. Limits between two of them are interpolated. */
 export const triedRecalls = [0.8, 0.9, 0.95, 0.97, 0.985, 0.995, 0.999, 0.9999, 0.99999];
@@ -83,7 +83,7 @@ export class LearnedRecall {
       queries: this.#results.length,
       points: recalls.map((recall) => {
         const limits = this.limitsOf(model, recall, topK) ?? recall;
-        return { recall, found: foundAt(meansOf(this.#results, depth), limits) };
+        return { recall, ...interval(this.#results.map((result) => foundAt(result[depth], limits))) };
       }),
     }));
   }
@@ -114,6 +114,29 @@ function meansOf(results: readonly QueryRecall[], depth: number): number[] {
   return triedRecalls.map(
     (_, i) => results.reduce((sum, result) => sum + result[depth][i], 0) / results.length,
   );
+}
+
+/** Standard deviations of a normal distribution within which 95 % of it are. */
+const deviations95 = 1.96;
+
+/**
+ * The mean of the queries' shares, and its 95 % confidence interval: the score interval of Wilson ("Probable inference, the law of
+ * succession, and statistical inference", JASA 22, 1927), which stays within 0 and 1, for the number of independent matches that has the
+ * variance seen (Korn and Graubard, "Confidence intervals for proportions with small expected number of positive counts estimated from
+ * survey data", Survey Methodology 24, 1998), since neighbors of one query are found or missed together. Limits that were learned from the same queries make it
+ * a little too narrow.
+ */
+function interval(shares: readonly number[]): Pick<MeasuredPoint, "found" | "low" | "high"> {
+  const n = shares.length;
+  const found = shares.reduce((sum, share) => sum + share, 0) / n;
+  const spread = found * (1 - found);
+  const variance = shares.reduce((sum, share) => sum + (share - found) ** 2, 0) / (n - 1);
+  // At least one match per query. If all found as much, no more is claimed than that.
+  const independent = variance > 0 ? Math.max(n, (n * spread) / variance) : n;
+  const excess = deviations95 ** 2 / independent;
+  const center = (found + excess / 2) / (1 + excess);
+  const half = Math.sqrt((excess * (spread + excess / 4)) / (1 + excess) ** 2);
+  return { found, low: Math.max(0, center - half), high: Math.min(1, Math.max(found, center + half)) };
 }
 
 /** Where a number of neighbors lies between the tried ones, by logarithm: 0 to 1. */

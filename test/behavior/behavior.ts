@@ -456,8 +456,11 @@ export function indexBehaviour(name: string, open: () => Promise<Service>): void
         { topK: 10, queries: 100 },
         { topK: 100, queries: 100 },
       ]);
-      for (const { recall, found } of measuredRecall[0].points.slice(0, 5))
+      for (const { recall, found, low, high } of measuredRecall[0].points.slice(0, 5)) {
         expect(found).toBeGreaterThan(recall - 0.03);
+        expect(low).toBeLessThan(found);
+        expect(high).toBeGreaterThanOrEqual(found);
+      }
       const wrong = index.train({ queries: [vector(), [1, 2]] });
       await expect(wrong).rejects.toMatchObject({ code: "dimension_mismatch" });
       await expect(index.train({ queries: [[Number.NaN]] })).rejects.toMatchObject(

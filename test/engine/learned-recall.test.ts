@@ -81,7 +81,12 @@ test("a hundred queries count, the last three hundred, and those of one model", 
   expect(points.map(({ recall }) => recall)).toEqual(triedRecalls);
   for (const { recall, found } of points.slice(0, 4)) expect(Math.abs(found - recall)).toBeLessThan(0.03);
   for (let n = 0; n < 300; n++) learner.add(model, all);
-  const perfect = triedRecalls.map((recall) => ({ recall, found: 1 }));
+  const perfect = triedRecalls.map((recall) => ({
+    recall,
+    found: 1,
+    high: 1,
+    low: expect.closeTo(300 / (300 + 1.96 ** 2), 6) as number,
+  }));
   expect(measured(model)[0]).toEqual({ topK: 10, queries: 300, points: perfect });
   const other = { dimension: 2 } as Model;
   expect(learner.limitsOf(other, 0.9, 10)).toBe(0.9);
@@ -101,4 +106,35 @@ test("three hundred queries are wanted, then one of fifty, and all of a new mode
   expect(wanted).toBeGreaterThan(140);
   expect(wanted).toBeLessThan(260);
   expect(learner.isWanted({ dimension: 2 } as Model)).toBe(true);
+});
+
+test("the interval of the measured recall has the true mean about as often as it claims", () => {
+  const samples = 200;
+  const coverage = (times: number) => {
+    let within = 0;
+    for (let seed = 1; seed <= samples; seed++) {
+      const learner = learned(() => times, 200, seed);
+      const [{ low, high, found }] = learner.measured(model, [0.9])[0].points;
+      expect(low).toBeLessThan(found);
+      expect(high).toBeGreaterThan(found);
+      const truth = 1 - times * (1 - (learner.limitsOf(model, 0.9, 10) ?? 0));
+      if (low <= truth && truth <= high) within++;
+    }
+    return within / samples;
+  };
+  // Queries that lose so little that the limits are those of twice the loss, whatever the sample.
+  expect(coverage(0.4)).toBeGreaterThan(0.92);
+  // Limits that the same sample chose.
+  expect(coverage(0.6)).toBeGreaterThan(0.85);
+});
+
+test("an interval is wider the fewer queries there are, and has a width if all of them found everything", () => {
+  const widthOf = (queries: number, times: number) => {
+    const [{ points }] = learned(() => times, queries).measured(model, [0.95]);
+    return points[0].high - points[0].low;
+  };
+  expect(widthOf(100, 2)).toBeGreaterThan(1.3 * widthOf(300, 2));
+  const [{ points }] = learned(() => 0, 100).measured(model, [0.95]);
+  expect(points[0]).toMatchObject({ found: 1, high: 1 });
+  expect(points[0].low).toBeCloseTo(100 / (100 + 1.96 ** 2), 6);
 });

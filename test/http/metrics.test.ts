@@ -2,6 +2,7 @@
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type BlobStore, generateKey, openLocation, SealdexError } from "../../src/core.js";
+import { seededRandom } from "../../src/engine/random.js";
 import { Metrics } from "../../packages/server/src/metrics/metrics.js";
 import { type RunningService, startService } from "./service.js";
 import { whole } from "../ranges.js";
@@ -217,4 +218,29 @@ test("the service is live whatever its storage does, and ready as long as the st
   await failing.close();
   const healthy = { status: "healthy", api_version: "v1", version: "1.2.3" };
   expect(await service.get("/v1/health/ready", {})).toEqual({ status: 200, body: healthy });
+});
+
+test("the measured recall is that of the open index that finds the least, with its interval", async () => {
+  const random = seededRandom(8);
+  const vectors = (n: number) => Array.from({ length: n }, () => Array.from({ length: 8 }, () => random()));
+  expect(await scrape()).not.toContain("sealdex_measured_recall{");
+  const found: number[] = [];
+  for (const nLists of [4, 20]) {
+    const address = await service.newIndex();
+    const items = vectors(400).map((vector, i) => ({ id: `${i}`, vector }));
+    await service.post("/v1/vectors/upsert", { ...address, items });
+    await service.post("/v1/indexes/train", { ...address, n_lists: nLists, queries: vectors(100) });
+    const { body } = await service.post("/v1/indexes/describe", address);
+    const { measured_recall } = body.index_config as {
+      measured_recall: { points: { recall: number; found: number }[] }[];
+    };
+    found.push(measured_recall[0].points.find(({ recall }) => recall === 0.9)?.found ?? 2);
+  }
+  const text = await scrape();
+  const bound = (name: string) =>
+    valueOf(text, `sealdex_measured_recall{top_k="10",recall="0.9",bound="${name}"}`);
+  expect(bound("found")).toBe(Math.min(...found));
+  expect(bound("low")).toBeLessThan(bound("found"));
+  expect(bound("high")).toBeGreaterThanOrEqual(bound("found"));
+  expect(bound("high")).toBeLessThanOrEqual(1);
 });

@@ -270,7 +270,14 @@ test("a description is the same on the other side", () => {
         fc.record({
           topK: count,
           queries: count,
-          points: fc.array(fc.record({ recall: fc.constantFrom(0.8, 0.999), found: fc.constant(0.9) })),
+          points: fc.array(
+            fc.record({
+              recall: fc.constantFrom(0.8, 0.999),
+              found: fc.constant(0.9),
+              low: fc.constant(0.85),
+              high: fc.constant(0.93),
+            }),
+          ),
         }),
       ),
     },

@@ -2,6 +2,7 @@
 
 import type {
   IndexDescription,
+  MeasuredPoint,
   MeasuredRecall,
   MemoryUse,
   RecallCurve,
@@ -56,7 +57,7 @@ interface RecallCurveBody {
 interface MeasuredRecallBody {
   readonly top_k: number;
   readonly queries: number;
-  readonly points: { readonly recall: number; readonly found: number }[];
+  readonly points: MeasuredPoint[];
 }
 
 interface MemoryBody {

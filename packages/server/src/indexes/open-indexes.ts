@@ -8,6 +8,7 @@
 
 import { createHmac, randomBytes } from "node:crypto";
 import { type Client, type IndexDescription, SealdexError, type VectorIndex } from "sealdex/core";
+import { served } from "sealdex/wire";
 import type { Limits } from "../http/limits.js";
 
 const sweepMs = 60 * 1000;
@@ -25,6 +26,12 @@ export interface Described {
   readonly description: IndexDescription;
   readonly items: number;
 }
+
+export interface LeastRecall extends MeasuredPoint {
+  readonly topK: number;
+}
+
+type MeasuredPoint = NonNullable<IndexDescription["measuredRecall"]>[number]["points"][number];
 
 interface OpenIndex {
   readonly indexName: string;
@@ -76,6 +83,22 @@ export class OpenIndexes {
       if (error instanceof SealdexError) return undefined;
       throw error;
     }
+  }
+
+  /** Per number of neighbors and declared recall, the measured one of the index that finds the least. */
+  async leastRecall(): Promise<LeastRecall[]> {
+    const least = new Map<string, LeastRecall>();
+    for (const { index } of this.#open.values()) {
+      const opened = await index.catch(() => undefined);
+      if (opened === undefined) continue;
+      for (const { topK, points } of served(opened).measuredRecall()) {
+        for (const point of points) {
+          const key = `${topK} ${point.recall}`;
+          if (point.found < (least.get(key)?.found ?? Infinity)) least.set(key, { topK, ...point });
+        }
+      }
+    }
+    return [...least.values()];
   }
 
   /** Whether the index is open, or being opened, under this key. */

@@ -12,5 +12,6 @@ export function measure(app: Server, metrics: Metrics, indexes: OpenIndexes, tra
     whenEnded(reply, () => metrics.end(request, reply));
   });
   metrics.gauge("sealdex_open_indexes", "Indexes that are kept open.", () => indexes.count);
+  metrics.measuredRecall(() => indexes.leastRecall());
   metrics.gauge("sealdex_trainings_running", "Trainings that run now.", () => trainings.running.length);
 }

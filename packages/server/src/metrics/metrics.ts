@@ -12,10 +12,13 @@ import {
 } from "prom-client";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { BlobStore } from "sealdex/core";
+import type { LeastRecall } from "../indexes/open-indexes.js";
 
 /** From half a millisecond, the time of warm queries, to trainings. */
 const requestSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60];
 const storageSeconds = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 10];
+
+const topKLabel = "top_k";
 
 export type MetricValues = MetricObjectWithValues<MetricValue<string>>[];
 
@@ -114,6 +117,27 @@ export class Metrics {
       aggregator,
       registers: [this.registry],
       collect: () => gauge.set(read()),
+    });
+  }
+
+  /** Of the index that finds the least, read on demand. */
+  measuredRecall(read: () => Promise<readonly LeastRecall[]>): void {
+    const gauge: Gauge = new Gauge({
+      name: "sealdex_measured_recall",
+      help: "Recall measured on queries, and its 95 % confidence interval: of the open index that finds the least.",
+      labelNames: [topKLabel, "recall", "bound"],
+      aggregator: "min",
+      registers: [this.registry],
+      collect: async () => {
+        const least = await read();
+        gauge.reset();
+        for (const { topK, recall, found, low, high } of least) {
+          const labels = { [topKLabel]: topK, recall };
+          gauge.set({ ...labels, bound: "found" }, found);
+          gauge.set({ ...labels, bound: "low" }, low);
+          gauge.set({ ...labels, bound: "high" }, high);
+        }
+      },
     });
   }
 

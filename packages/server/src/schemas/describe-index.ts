@@ -50,9 +50,19 @@ export const describeIndex = post(
               Type.Object({
                 top_k: Type.Integer(),
                 queries: Type.Integer(),
-                points: Type.Array(Type.Object({ recall: Type.Number(), found: Type.Number() })),
+                points: Type.Array(
+                  Type.Object({
+                    recall: Type.Number(),
+                    found: Type.Number(),
+                    low: Type.Number(),
+                    high: Type.Number(),
+                  }),
+                ),
               }),
-              { description: "Recall of queries that the service was asked, per declared recall." },
+              {
+                description:
+                  "Recall of queries that the service was asked, per declared recall, with its 95 % confidence interval.",
+              },
             ),
           ),
           segments: Type.Integer({ description: "Number of segments; compaction merges them." }),
