@@ -1,8 +1,8 @@
-// node bench/filters.mjs [--full] [--rows N] [--data-set NAME] [--k N]
+// node bench/filters.mjs [--full] [--rows N] [--data-set NAME | --base FILE --queries FILE [--metric M]] [--k N]
 //
 // Filters that keep from 0.1 % to 50 % of the rows, spread evenly over the clusters or bound to them: time of a query
 // relative to the same query without a filter, and recall against brute force over the matching rows, which is printed for queries without a filter
-// as well. Seeded synthetic vectors, or a data set of `npm run bench -- recall`; encrypted, on local disk, one thread. "first" is the first query with a
+// as well. Of `synthetic`, which are seeded vectors, or of a data set of `npm run bench -- recall`; encrypted, on local disk, one thread. "first" is the first query with a
 // filter, which evaluates it; p20 and p50 are over the queries after it, p20 so that what else the machine does weighs less. Prints Markdown.
 // `npm run build` first.
 
@@ -11,7 +11,7 @@ import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { createClient, generateKey } from "sealdex/core";
-import { syntheticVectors } from "./search/datasets.mjs";
+import { chosenDatasets, datasetOptions, storedDatasets, syntheticVectors } from "./search/datasets.mjs";
 import { filtersOf, loadRecallDataset, rankedRows } from "./search/recall-data.mjs";
 import { folderBytes } from "./search/rows.mjs";
 
@@ -19,23 +19,24 @@ const { values } = parseArgs({
   options: {
     full: { type: "boolean", default: false },
     rows: { type: "string" },
-    "data-set": { type: "string", default: "synthetic" },
+    ...datasetOptions,
     k: { type: "string", default: "10" },
   },
 });
-const queryCount = 100;
+const queryCountMax = 100;
 const rounds = 5;
 const k = Number(values.k);
 
-const dataSet = values["data-set"];
+const [dataSet] = chosenDatasets(values, [...storedDatasets(), "synthetic"]);
 const { data, metadata, cases } =
-  dataSet === "synthetic" ? syntheticCases() : casesOf(loadRecallDataset(dataSet, queryCount));
+  dataSet === "synthetic" ? syntheticCases() : casesOf(loadRecallDataset(dataSet, queryCountMax));
 const { base, queries, dimension, metric } = data;
 const n = base.length / dimension;
+const queryCount = queries.length / dimension;
 
 function syntheticCases() {
   const rows = Number(values.rows ?? (values.full ? 100_000 : 10_000));
-  const { clusterOf, clusters, ...vectors } = syntheticVectors(rows, 384, queryCount);
+  const { clusterOf, clusters, ...vectors } = syntheticVectors(rows, 384, queryCountMax);
   return {
     data: { ...vectors, dimension: 384, metric: "cosine" },
     metadata: (row) => ({
@@ -93,7 +94,9 @@ function clustersHolding(share, clusterOf, clusters) {
 const path = mkdtempSync(join(tmpdir(), "sealdex-bench-"));
 const client = createClient({ indexLocation: { location: "local", path }, cacheBytesMax: 4e9 });
 const index = await client.createIndex({ indexName: "bench", indexKey: generateKey(), metric });
-console.log(`Node ${process.version}, ${cpus()[0].model}; ${n} x ${dimension}, top ${k}, automatic nProbes`);
+console.log(
+  `Node ${process.version}, ${cpus()[0].model}; ${dataSet}, ${n} x ${dimension}, top ${k}, automatic nProbes`,
+);
 const started = performance.now();
 for (let start = 0; start < n; start += 5000) {
   const rows = Array.from({ length: Math.min(5000, n - start) }, (_, i) => start + i);

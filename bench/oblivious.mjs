@@ -1,18 +1,24 @@
-// npm run bench -- oblivious [n]
+// npm run bench -- oblivious [n] [--data-set NAME | --base FILE --queries FILE [--metric M]]
 //
-// What oblivious reads cost: n x 384 (20,000) with texts on local disk, trained. A process opens the index and asks a first
+// What oblivious reads cost: n (20,000) vectors with texts on local disk, trained. A process opens the index and asks a first
 // query, then 200 others with their contents; with reads as they are, and with whole segments that are kept in memory.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { createClient, generateKey, openLocation } from "sealdex/core";
-import { syntheticVectors } from "./search/datasets.mjs";
+import { chosenDatasets, datasetOptions, someOf, storedDatasets } from "./search/datasets.mjs";
 
-const n = Number(process.argv[2] ?? 20_000);
-const dimension = 384;
+const { values, positionals } = parseArgs({ options: datasetOptions, allowPositionals: true });
 const others = 200;
-const { base, queries } = syntheticVectors(n, dimension, others + 1);
+const [dataSet] = chosenDatasets(values, [...storedDatasets(), "synthetic"]);
+const { base, queries, dimension, metric } = someOf(dataSet, {
+  rows: Number(positionals[0] ?? 20_000),
+  dimension: 384,
+  queryCount: others + 1,
+});
+const n = base.length / dimension;
 const vectorAt = (vectors, i) => vectors.subarray(i * dimension, (i + 1) * dimension);
 const folder = mkdtempSync(join(tmpdir(), "sealdex-oblivious-"));
 const location = { location: "local", path: folder };
@@ -28,7 +34,7 @@ try {
     "memory (MiB)",
   ];
   console.log(
-    `${n} x ${dimension}, ${mebibytes(storedBytes)} MiB stored; Node ${process.version}, ${cpus()[0].model}\n`,
+    `${dataSet}, ${n} x ${dimension}, ${mebibytes(storedBytes)} MiB stored; Node ${process.version}, ${cpus()[0].model}\n`,
   );
   console.log(`| ${head.join(" | ")} |\n|---|${"---:|".repeat(head.length - 1)}`);
   for (const oblivious of [false, true]) console.log(`| ${(await measure(oblivious)).join(" | ")} |`);
@@ -38,7 +44,7 @@ try {
 
 async function build() {
   const client = createClient({ indexLocation: location, automaticTraining: false, retentionMs: 0 });
-  const index = await client.createIndex({ ...access, metric: "cosine" });
+  const index = await client.createIndex({ ...access, metric });
   for (let start = 0; start < n; start += 5000) {
     const items = Array.from({ length: Math.min(5000, n - start) }, (_, i) => ({
       id: String(start + i),

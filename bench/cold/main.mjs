@@ -1,17 +1,16 @@
-// npm run bench -- cold
+// npm run bench -- cold [--data-set NAME | --base FILE --queries FILE [--metric M]]
 //
 // What calls take of storage when nothing, or not everything, is in memory: waits that follow one another, requests, bytes; the time that
 // this is at the latencies of locations.mjs; and what it costs at the prices there. New queries differ in what they read: means and 95th
-// percentiles of 100 are printed, with one list each, which is the default, and with automatic probing. COUNT=20000 vectors of D=384
-// numbers, TYPE=ivfflat; COMPACT=1 compacts the index after training. Prints Markdown.
+// percentiles of 100 are printed, with one list each, which is the default, and with automatic probing. At most COUNT=20000
+// vectors of a data set, or `synthetic` ones of D=384 numbers; TYPE=ivfflat; COMPACT=1 compacts the index after training. Prints Markdown.
 
+import { parseArgs } from "node:util";
 import { createClient, generateKey, openLocation } from "sealdex/core";
-import { syntheticVectors } from "../search/datasets.mjs";
+import { chosenDatasets, datasetOptions, someOf, storedDatasets } from "../search/datasets.mjs";
 import { delayed, locations } from "./locations.mjs";
 import { createWaveStore } from "./wave-store.mjs";
 
-const count = Number(process.env.COUNT ?? 20_000);
-const d = Number(process.env.D ?? 384);
 const type = process.env.TYPE ?? "ivfflat";
 const newQueries = 100;
 const timedNewQueries = 20;
@@ -20,8 +19,17 @@ const batch = 10_000;
 const mebibyte = 2 ** 20;
 const indexKey = generateKey();
 
-const { base, queries } = syntheticVectors(count, d, newQueries + 4);
-const queryOf = (i) => ({ queryVector: queries.subarray(i * d, (i + 1) * d), topK: 10 });
+const [dataSet] = chosenDatasets(parseArgs({ options: datasetOptions }).values, [
+  ...storedDatasets(),
+  "synthetic",
+]);
+const { base, queries, dimension, metric } = someOf(dataSet, {
+  rows: Number(process.env.COUNT ?? 20_000),
+  dimension: Number(process.env.D ?? 384),
+  queryCount: newQueries + 4,
+});
+const count = base.length / dimension;
+const queryOf = (i) => ({ queryVector: queries.subarray(i * dimension, (i + 1) * dimension), topK: 10 });
 const percentOf = (i) => (i * 7919) % 100;
 const store = openLocation({ location: "memory" });
 const bytesStored = await fill("large", count);
@@ -60,7 +68,9 @@ async function timed(_, work) {
   return { ms: performance.now() - startedAt };
 }
 
-console.log(`${count} x ${d}, ${type}, ${(bytesStored / mebibyte).toFixed(0)} MiB stored.\n`);
+console.log(
+  `${dataSet}, ${count} x ${dimension}, ${type}, ${(bytesStored / mebibyte).toFixed(0)} MiB stored.\n`,
+);
 console.log(`| | waits | requests | MiB read | ${names.map((name) => `${name}, ms`).join(" | ")} |`);
 console.log(`|---|---:|---:|---:|${names.map(() => "---:").join("|")}|`);
 for (const [name] of steps) {
@@ -104,11 +114,11 @@ price(
 /** Returns the bytes that the index takes. */
 async function fill(indexName, rows) {
   const client = createClient({ indexLocation: store, automaticTraining: false, retentionMs: 0 });
-  const index = await client.createIndex({ indexName, indexKey, indexConfig: { type }, metric: "cosine" });
+  const index = await client.createIndex({ indexName, indexKey, indexConfig: { type }, metric });
   for (let start = 0; start < rows; start += batch) {
     const items = Array.from({ length: Math.min(batch, rows - start) }, (_, i) => ({
       id: `item ${start + i}`,
-      vector: base.subarray((start + i) * d, (start + i + 1) * d),
+      vector: base.subarray((start + i) * dimension, (start + i + 1) * dimension),
       metadata: { percent: percentOf(start + i), n: start + i },
     }));
     await index.upsert(items);

@@ -1,7 +1,9 @@
 // What crypto/sealed-object.js is replaced by to measure what encryption costs: the same names, and no key, tag or padding.
 
+export const formatVersion = 2;
 export const objectKinds = { keyset: 1, manifest: 2, model: 3, segment: 4, anchor: 5, wrapped: 6 };
 export const headerBytes = 76;
+export const pinBytes = headerBytes - 12;
 export const tagBytes = 0;
 
 export function onlyKey(key) {
@@ -40,4 +42,15 @@ export function openObject(_parents, _context, bytes) {
 
 export function generationOf(header) {
   return Buffer.from(header.buffer, header.byteOffset, header.length).readUInt32BE(8);
+}
+
+export function headerOf(_kind, generation, pin) {
+  const header = Buffer.alloc(headerBytes);
+  header.writeUInt32BE(generation, 8);
+  header.set(pin, headerBytes - pinBytes);
+  return header;
+}
+
+export function pinOf(header) {
+  return header.subarray(headerBytes - pinBytes);
 }

@@ -1,17 +1,20 @@
-// One measurement in a process of its own: node process.mjs <folder of modules> <build | cold | warm> <location>
+// One measurement in a process of its own: node process.mjs <folder of modules> <build | cold | warm> <location> <data set>
 
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { syntheticVectors } from "../search/datasets.mjs";
+import { someOf } from "../search/datasets.mjs";
 
-const [modules, what, path] = process.argv.slice(2);
+const [modules, what, path, dataSet] = process.argv.slice(2);
 const { createClient } = await import(pathToFileURL(join(modules, "core.js")).href);
 
-const dimension = 384;
-const count = 20_000;
 const rowsTogether = 5_000;
 const options = { indexName: "bench", indexKey: "11".repeat(32) };
-const { base, queries } = syntheticVectors(count, dimension, 100);
+const { base, queries, dimension, metric } = someOf(dataSet, {
+  rows: 20_000,
+  dimension: 384,
+  queryCount: 100,
+});
+const count = base.length / dimension;
 const queryVector = (i) => queries.subarray((i % 100) * dimension, ((i % 100) + 1) * dimension);
 const open = () =>
   createClient({ indexLocation: { location: "local", path }, cacheBytesMax: 2e9, automaticTraining: false });
@@ -20,11 +23,15 @@ const tasks = {
   /** From the first upsert to the trained index, in seconds. */
   async build() {
     const client = open();
-    const index = await client.createIndex({ ...options, indexConfig: { type: "ivfflat", dimension } });
+    const index = await client.createIndex({
+      ...options,
+      indexConfig: { type: "ivfflat", dimension },
+      metric,
+    });
     const started = performance.now();
     for (let start = 0; start < count; start += rowsTogether) {
       await index.upsert(
-        Array.from({ length: rowsTogether }, (_, i) => ({
+        Array.from({ length: Math.min(rowsTogether, count - start) }, (_, i) => ({
           id: `${start + i}`,
           vector: base.subarray((start + i) * dimension, (start + i + 1) * dimension),
           contents: `Text number ${start + i}: ${"some words of it, ".repeat(20)}`,

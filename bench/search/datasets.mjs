@@ -60,15 +60,14 @@ export function storedDatasets() {
   return Object.keys(stored).filter((name) => isPresent(stored[name].folder));
 }
 
-/**
- * The first `rows` rows and `queryCount` queries of a data set, or as many as it has; of `synthetic`, as many as that, of `dimension`
- * numbers.
- */
+/** At most `rows` rows of a data set, and `queryCount` queries. `synthetic` vectors have `dimension` numbers. */
 export function someOf(name, { rows, dimension, queryCount }) {
   if (name === "synthetic") {
     return { metric: "cosine", dimension, ...syntheticVectors(rows, dimension, queryCount) };
   }
   const { base, queries, ...data } = loadDataset(name);
+  const present = queries.length / data.dimension;
+  if (present < queryCount) throw new Error(`expected at least ${queryCount} queries, got ${present}`);
   return {
     metric: data.metric,
     dimension: data.dimension,
