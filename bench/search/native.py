@@ -16,6 +16,8 @@ import time
 import numpy
 
 RUNS = 3
+# Queries of one run take about this long at most.
+RUN_SECONDS = 4
 
 
 def rabitq_ivf(base, lists):
@@ -131,12 +133,16 @@ def measure(search, base, queries, nearest):
     k = nearest.shape[1]
     squares = lambda i, rows: ((base[rows] - queries[i]) ** 2).sum(axis=1)
     farthest = [squares(i, rows[rows >= 0]).max(initial=0) * (1 + 1e-5) + 1e-9 for i, rows in enumerate(nearest)]
-    for i in range(min(50, len(queries))):
+    warming = min(50, len(queries))
+    started = time.perf_counter()
+    for i in range(warming):
         search(queries[i : i + 1])
+    each = (time.perf_counter() - started) / warming
+    count = min(len(queries), max(10, int(RUN_SECONDS / each)))
     times, rates = [], []
     for _ in range(RUNS):
         hits, run = 0, []
-        for i in range(len(queries)):
+        for i in range(count):
             start = time.perf_counter()
             found = search(queries[i : i + 1])
             run.append(time.perf_counter() - start)
@@ -146,7 +152,7 @@ def measure(search, base, queries, nearest):
         times += run
     return {
         "k": k,
-        "recall": hits / len(queries) / k,
+        "recall": hits / count / k,
         "queriesPerSecond": sorted(rates)[RUNS // 2],
         "p50": float(numpy.median(times)) * 1e6,
         "p99": float(numpy.percentile(times, 99)) * 1e6,
