@@ -83,7 +83,8 @@ export class LearnedRecall {
       queries: this.#results.length,
       points: recalls.map((recall) => {
         const limits = this.limitsOf(model, recall, topK) ?? recall;
-        return { recall, ...interval(this.#results.map((result) => foundAt(result[depth], limits))) };
+        const shares = this.#results.map((result) => foundAt(result[depth], limits));
+        return { recall, ...interval(shares, topK) };
       }),
     }));
   }
@@ -121,18 +122,17 @@ const deviations95 = 1.96;
 
 /**
  * The mean of the queries' shares, and its 95 % confidence interval: the score interval of Wilson ("Probable inference, the law of
- * succession, and statistical inference", JASA 22, 1927), which stays within 0 and 1, for the number of independent matches that has the
+ * succession, and statistical inference", JASA 22, 1927), which stays within 0 and 1, for the number of independent neighbors that has the
  * variance seen (Korn and Graubard, "Confidence intervals for proportions with small expected number of positive counts estimated from
  * survey data", Survey Methodology 24, 1998), since neighbors of one query are found or missed together. Limits that were learned from the same queries make it
  * a little too narrow.
  */
-function interval(shares: readonly number[]): Pick<MeasuredPoint, "found" | "low" | "high"> {
+function interval(shares: readonly number[], topK: number): Pick<MeasuredPoint, "found" | "low" | "high"> {
   const n = shares.length;
   const found = shares.reduce((sum, share) => sum + share, 0) / n;
   const spread = found * (1 - found);
   const variance = shares.reduce((sum, share) => sum + (share - found) ** 2, 0) / (n - 1);
-  // At least one match per query. If all found as much, no more is claimed than that.
-  const independent = variance > 0 ? Math.max(n, (n * spread) / variance) : n;
+  const independent = variance === 0 ? n * topK : Math.min(n * topK, (n * spread) / variance);
   const excess = deviations95 ** 2 / independent;
   const center = (found + excess / 2) / (1 + excess);
   const half = Math.sqrt((excess * (spread + excess / 4)) / (1 + excess) ** 2);

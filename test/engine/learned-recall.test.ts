@@ -85,7 +85,7 @@ test("a hundred queries count, the last three hundred, and those of one model", 
     recall,
     found: 1,
     high: 1,
-    low: expect.closeTo(300 / (300 + 1.96 ** 2), 6) as number,
+    low: expect.closeTo(3000 / (3000 + 1.96 ** 2), 6) as number,
   }));
   expect(measured(model)[0]).toEqual({ topK: 10, queries: 300, points: perfect });
   const other = { dimension: 2 } as Model;
@@ -136,5 +136,5 @@ test("an interval is wider the fewer queries there are, and has a width if all o
   expect(widthOf(100, 2)).toBeGreaterThan(1.3 * widthOf(300, 2));
   const [{ points }] = learned(() => 0, 100).measured(model, [0.95]);
   expect(points[0]).toMatchObject({ found: 1, high: 1 });
-  expect(points[0].low).toBeCloseTo(100 / (100 + 1.96 ** 2), 6);
+  expect(points[0].low).toBeCloseTo(1000 / (1000 + 1.96 ** 2), 6);
 });
