@@ -26,7 +26,7 @@ beforeAll(async () => {
       metadata: { group: i % 3 },
     })),
   );
-  await index.train({ nLists: 2 });
+  await index.train({ nLists: 2, queries: Array.from({ length: 100 }, (_, i) => vectors[i % 60]) });
   await service.post(
     "/v1/keys",
     { name: "a key of a rather long name", scopes: ["read"], indexes: [indexName] },

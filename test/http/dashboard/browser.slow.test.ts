@@ -38,7 +38,7 @@ beforeAll(async () => {
   const client = createClient({ baseUrl: service.baseUrl, apiKey: service.rootKey });
   index = await client.createIndex({ indexName, indexKey });
   await index.upsert(items(120));
-  await index.train({ nLists: 6 });
+  await index.train({ nLists: 6, queries: items(120).map(({ vector }) => vector) });
   browser = await openBrowser({ viewport: { width: 1280, height: 800 } });
 });
 afterAll(async () => {
@@ -220,6 +220,14 @@ test("a map draws every item of a small index, and recall is measured against al
   await page.getByRole("link", { name: "Recall" }).click();
   await page.getByRole("button", { name: "Measure" }).click();
   await page.getByText("Measured with").waitFor();
+  const intervals = await column(page, "Measured recall of 10", 3);
+  expect(intervals.length).toBe(7);
+  for (const interval of intervals) expect(interval).toMatch(/^[\d.]+ % – [\d.]+ %$/);
+  const drawing = page
+    .getByRole("region", { name: "Measured recall of 10", exact: true })
+    .locator("svg")
+    .first();
+  expect((await drawing.boundingBox())?.width).toBeGreaterThan(100);
   const recalls = await column(page, "Recall", 2);
   expect(recalls.at(-1)).toBe("100 %");
   expect(recalls.length).toBe(5);

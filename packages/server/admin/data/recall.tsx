@@ -5,6 +5,7 @@ import { Failure } from "../failure.js";
 import { formatCount, formatInteger, formatMs, formatShare } from "../format.js";
 import { Table } from "../table.js";
 import { useTask } from "../task.js";
+import { MeasuredRecall } from "./measured-recall.js";
 import type { Opened } from "./opened.js";
 import { sample } from "./sample.js";
 
@@ -38,40 +39,44 @@ export function Recall({ opened }: { readonly opened: Opened }) {
     );
   }
   return (
-    <section class="card">
-      <p>
-        Asks for the {topK} nearest neighbors of {queries} random items, with different numbers of lists, and
-        compares the answers with an exact search of {formatCount(nLists, "list")}.
-        {type !== "ivfflat" &&
-          " An index of codes is compared with itself: with what its codes say, not with the vectors that were stored."}
-      </p>
-      <p>
-        <button type="button" class="primary" disabled={isBusy.value} onClick={() => void measureAll()}>
-          {isBusy.value ? "Measuring…" : "Measure"}
-        </button>
-      </p>
-      <Failure error={failure.value} />
-      {rows.value !== undefined && (
-        <>
-          <Table
-            label="Recall"
-            columns={["Lists probed", `Recall at ${topK}`, "Median time"]}
-            numeric={[`Recall at ${topK}`, "Median time"]}
-            rows={rows.value.map(({ probes, recall, medianMs }) => ({
-              key: `${probes}`,
-              cells: [
-                probes === 0 ? "automatic (0)" : formatInteger(probes),
-                formatShare(recall),
-                formatMs(medianMs),
-              ],
-            }))}
-          />
-          <p class="hint">
-            Measured with one query at a time. Times include the way to the service and back.
-          </p>
-        </>
-      )}
-    </section>
+    <>
+      <MeasuredRecall measured={opened.description.measuredRecall} />
+      <section class="card">
+        <h2>Items as queries</h2>
+        <p>
+          Asks for the {topK} nearest neighbors of {queries} random items, with different numbers of lists,
+          and compares the answers with an exact search of {formatCount(nLists, "list")}.
+          {type !== "ivfflat" &&
+            " An index of codes is compared with itself: with what its codes say, not with the vectors that were stored."}
+        </p>
+        <p>
+          <button type="button" class="primary" disabled={isBusy.value} onClick={() => void measureAll()}>
+            {isBusy.value ? "Measuring…" : "Measure"}
+          </button>
+        </p>
+        <Failure error={failure.value} />
+        {rows.value !== undefined && (
+          <>
+            <Table
+              label="Recall"
+              columns={["Lists probed", `Recall at ${topK}`, "Median time"]}
+              numeric={[`Recall at ${topK}`, "Median time"]}
+              rows={rows.value.map(({ probes, recall, medianMs }) => ({
+                key: `${probes}`,
+                cells: [
+                  probes === 0 ? "automatic (0)" : formatInteger(probes),
+                  formatShare(recall),
+                  formatMs(medianMs),
+                ],
+              }))}
+            />
+            <p class="hint">
+              Measured with one query at a time. Times include the way to the service and back.
+            </p>
+          </>
+        )}
+      </section>
+    </>
   );
 }
 
