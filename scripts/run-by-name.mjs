@@ -48,6 +48,7 @@ const lists = {
     langgraph: bench("the checkpointer for LangGraph, by the number of threads", "langgraph.mjs"),
     keys: bench("changing the key of an index, and erasing", "keys.mjs"),
     oblivious: bench("what oblivious reads cost", "oblivious.mjs"),
+    profile: bench("the stages in which queries spend their time", "profile.mjs"),
   },
   "test:long": {
     simulate: long("histories of many processes over a failing store", ["protocol/simulation"], {

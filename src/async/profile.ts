@@ -29,6 +29,7 @@ export interface QueryProfile {
   readonly stagesMs: Readonly<Record<QueryStage, number>>;
   /** Waits for storage. Requests that overlap are one wait. */
   readonly waits: number;
+  /** For objects of the index, without repetitions. */
   readonly requests: number;
   readonly bytesRead: number;
   /** Blocks that were in memory, and blocks that were not. */

@@ -193,3 +193,24 @@ test.each(Object.entries(clients))(
     expect(found.profile.totalMs).toBeGreaterThan(0);
   },
 );
+
+test("a query of a collection has one profile, of all its shards", async () => {
+  const { store, take } = counting();
+  const options = { indexLocation: store, automaticTraining: false };
+  const writer = new EmbeddedClient(options);
+  const written = await writer.createCollection({ ...access, shards: 3, textIndex: true });
+  await written.upsert(items);
+  await writer.close();
+  const client = new EmbeddedClient(options);
+  const index = await client.loadCollection(access);
+  take();
+  const query = { queryVector, topK: 5, include: ["distance", "profile"] } as const;
+  const { matches, profile } = await index.query(query);
+  // It also opens the shards, whose records are no objects of an index.
+  expect(profile.requests).toBeLessThanOrEqual(take().requests);
+  expect(profile.requests).toBeGreaterThan(3);
+  expect(profile.rowsRead).toBe(items.length);
+  expect(sumOf(profile)).toBe(profile.totalMs);
+  expect(matches).toEqual(await index.query({ ...query, include: ["distance"] }));
+  await client.close();
+});
