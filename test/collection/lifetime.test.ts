@@ -103,6 +103,17 @@ test("unsupported calls say so", async () => {
   await expect(oblivious.createCollection({ ...named, shards: 2 })).rejects.toMatchObject(refused);
 });
 
+test("texts are embedded by the model of the collection, also in another process", async () => {
+  const store = createMemoryStore();
+  const collection = await open(store).createCollection({ ...named, shards: 3, embeddingModel: "default" });
+  await collection.upsert([
+    { id: "fish", contents: "Salmon swim upstream." },
+    { id: "keys", contents: "Keys are rotated every year." },
+  ]);
+  const other = await open(store).loadCollection(named);
+  expect(await other.query({ queryContents: "a salmon upstream", topK: 1 })).toMatchObject([{ id: "fish" }]);
+});
+
 test("a name that is taken, or a creation that fails, leaves nothing behind", async () => {
   const store = createMemoryStore();
   await open(store).createIndex(named);
