@@ -192,6 +192,39 @@ describe.each(types)("a trained index of type %s", (_, indexConfig, recallMin) =
   });
 });
 
+test("rows that a reader has open when another training takes their lists are found", async () => {
+  const { store, client, index, options } = await open({ type: "ivf" });
+  await index.upsert(items(0, 300));
+  await index.train({ nLists: 4 });
+  await index.upsert(items(300, 1400));
+  const reader = await client.loadIndex(options);
+  const found: unknown[] = [];
+  const findAll = async () => {
+    const reading = reader.query({ queryVector: queries[0], topK: n, recall: "exact" });
+    // A commit would take its error for that of a create without an answer.
+    found.push(await reading.then(({ length }) => length, String));
+  };
+  let isStored = false;
+  /** Stores rows of the first training, and opens them, before the second model is stored; and reads after each commit. */
+  const create: typeof store.create = async (key, bytes, given) => {
+    if (key.includes("/model/") && !isStored) {
+      isStored = true;
+      await index.upsert(items(1400, n));
+      await findAll();
+    }
+    const result = await store.create(key, bytes, given);
+    if (key.includes("/manifest/")) await findAll();
+    return result;
+  };
+  const trainer = createClient({ indexLocation: { ...store, create } });
+  await (await trainer.loadIndex(options)).train({ nLists: 25 });
+  expect(isStored).toBe(true);
+  expect(found.length).toBeGreaterThan(1);
+  expect(new Set(found)).toEqual(new Set([n]));
+  await trainer.close();
+  await client.close();
+});
+
 test("ivf stores at most d / 8 + 40 bytes a vector beside ids and metadata", async () => {
   const { store, client, index } = await open({ type: "ivf" });
   await index.upsert(items(0, n));

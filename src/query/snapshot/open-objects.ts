@@ -2,6 +2,7 @@
 
 import { type Manifest, type ObjectRef, type SegmentRef } from "../../state/commit/manifest.js";
 import { headerBytes, openObject } from "../../crypto/sealed-object.js";
+import { keepsCodesOnly } from "../../engine/codes/coded.js";
 import { codecToRead } from "../../engine/scan/choose-codec.js";
 import type { IndexConfig } from "../../engine/config.js";
 import { hasOwnLists, listCount, type Model } from "../../engine/model.js";
@@ -20,7 +21,7 @@ import { own as ownMembers } from "../../checks/value-kinds.js";
 
 /** A segment that is open for some snapshots. */
 interface SharedReader {
-  readonly name: string;
+  readonly key: string;
   readonly reader: Promise<SegmentReader>;
   uses: number;
 }
@@ -78,7 +79,7 @@ export class OpenObjects {
     const hiding = await tombstoneSegments(this.#owner, manifest, expired.items, this.#cache);
     const snapshot = new Snapshot(manifest, [...stored, ...hiding], model, this.#cache, expired);
     const own = hiding.map(({ ref: { name }, reader }) => ({
-      name,
+      key: name,
       reader: Promise.resolve(reader),
       uses: 1,
     }));
@@ -125,17 +126,18 @@ export class OpenObjects {
   }
 
   #use(ref: SegmentRef, modelRef: ObjectRef | undefined): SharedReader {
-    const { name } = ref;
-    const shared = this.#readers.get(name) ?? { name, reader: this.#open(ref, modelRef), uses: 0 };
+    // Codes alone are read by the quantizer of the index's model, so another training opens them again.
+    const key = keepsCodesOnly(this.#owner.config) ? `${ref.name} ${modelRef?.name}` : ref.name;
+    const shared = this.#readers.get(key) ?? { key, reader: this.#open(ref, modelRef), uses: 0 };
     shared.uses++;
-    this.#readers.set(name, shared);
+    this.#readers.set(key, shared);
     return shared;
   }
 
   #release(used: readonly SharedReader[]): void {
     for (const shared of used) {
       if (--shared.uses > 0) continue;
-      this.#readers.delete(shared.name);
+      this.#readers.delete(shared.key);
       shared.reader.then(
         ({ cache }) => cache.close(),
         () => undefined,
