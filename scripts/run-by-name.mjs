@@ -30,7 +30,7 @@ const lists = {
     ingest: bench("storing and training: time, memory, bytes", "ingest.mjs"),
     search: bench("recall and time of queries, next to other engines", "search/main.mjs"),
     chart: bench(
-      "draws docs/pictures/recall.svg from the table in bench/README.md",
+      "draws the charts of docs/pictures from the tables in bench/README.md",
       "search/chart-of-results.mjs",
     ),
     recall: bench("recall of automatic probing", "search/recall.mjs"),

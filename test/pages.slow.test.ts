@@ -44,9 +44,14 @@ test("docs/items.md runs from its first line to its last", async () => {
   ]);
 });
 
-test("the README's chart shows the table of bench/README.md: npm run bench -- chart", async () => {
+test("the charts show the tables of bench/README.md: npm run bench -- chart", async () => {
   const program = "../bench/search/chart-of-results.mjs";
-  const { chartOfResults } = (await import(program)) as { chartOfResults(text: string): string };
-  const table = readFileSync(join(root, "bench", "README.md"), "utf8");
-  expect(readFileSync(join(root, "docs", "pictures", "recall.svg"), "utf8")).toBe(chartOfResults(table));
+  const { chartsOfResults } = (await import(program)) as {
+    chartsOfResults(text: string): [name: string, chart: string][];
+  };
+  const charts = chartsOfResults(readFileSync(join(root, "bench", "README.md"), "utf8"));
+  expect(charts.length).toBe(2);
+  for (const [name, chart] of charts) {
+    expect(readFileSync(join(root, "docs", "pictures", name), "utf8"), name).toBe(chart);
+  }
 });
