@@ -6,21 +6,7 @@
 // lists, one client. Prints Markdown.
 
 import { parseArgs } from "node:util";
-import { Calls } from "../dist/esm/async/calls.js";
-import { signingKey, verifyKeyOf } from "../dist/esm/crypto/signing.js";
-import { deriveWrapKeys, parseIndexKey } from "../dist/esm/crypto/keys.js";
-import { JobRunner } from "../dist/esm/index/open/job-runner.js";
-import { maintenanceJobs } from "../dist/esm/index/maintenance-jobs.js";
-import { EncryptedIndex } from "../dist/esm/index/encrypted-index.js";
-import { Listings } from "../dist/esm/index/open/listings.js";
-import { openIndex } from "../dist/esm/index/open/open-index.js";
-import { train } from "../dist/esm/index/training/train.js";
-import { QueryVector } from "../dist/esm/engine/query-vector.js";
-import { KeyRing } from "../dist/esm/keys/key-ring.js";
-import { plan } from "../dist/esm/query/plan.js";
-import { BlockCache } from "../dist/esm/state/cache/block-cache.js";
-import { createMemoryStore } from "../dist/esm/storage/memory.js";
-import { systemClock } from "../dist/esm/state/commit/clock.js";
+import { createClient, generateKey, openLocation } from "sealdex/core";
 import { exactNeighbours } from "./search/exact.mjs";
 import { seeded } from "./search/datasets.mjs";
 
@@ -57,8 +43,7 @@ console.log(`|---|---:|---:|---:|---:|${scannedShares.map(() => "---:|").join(""
 for (const policy of values.policy) await grow(policy);
 
 async function grow(policy) {
-  const { inner, index, written, close } = open();
-  await inner.log.begin();
+  const { index, written, close } = await open();
   let seconds = 0;
   let bytes = 0;
   let trainedAt = 0;
@@ -75,34 +60,30 @@ async function grow(policy) {
     const count = Math.min(rows, n + batch);
     if (count < first) continue;
     if (trainedAt === 0 || count >= Number(policy) * trainedAt) {
-      await spend(() => train(inner, {}));
+      await spend(() => index.train());
       trainings++;
       trainedAt = count;
     }
     if (measuredAt.includes(count))
-      await report(`at ${policy} times (${trainings})`, inner, index, count, seconds, bytes);
+      await report(`at ${policy} times (${trainings})`, index, count, seconds, bytes);
   }
   await close();
 }
 
-async function report(name, inner, index, count, seconds, bytes) {
+async function report(name, index, count, seconds, bytes) {
   const queries = queriesAt(count);
   const here = { base: base.subarray(0, count * dimension), queries, dimension, metric: "cosine" };
   const nearest = exactNeighbours(here, topK);
-  const queryVectors = Array.from({ length: queryCount }, (_, i) =>
-    queries.subarray(i * dimension, (i + 1) * dimension),
-  );
   const measure = async (nProbes) => {
-    const found = await index.query({ queryVectors, topK, nProbes });
-    let hits = 0;
-    found.forEach((matches, i) => {
+    let [hits, scanned] = [0, 0];
+    for (let i = 0; i < queryCount; i++) {
+      const queryVector = queries.subarray(i * dimension, (i + 1) * dimension);
+      const { matches, profile } = await index.query({ queryVector, topK, nProbes, include: ["profile"] });
       const wanted = new Set(Array.from(nearest.subarray(topK * i, topK * (i + 1)), String));
       hits += matches.filter(({ id }) => wanted.has(id)).length;
-    });
-    return {
-      recall: hits / (topK * queryCount),
-      scanned: (await scanned(inner, queryVectors, nProbes)) / queryCount,
-    };
+      scanned += profile.rowsCompared;
+    }
+    return { recall: hits / (topK * queryCount), scanned: scanned / queryCount };
   };
   const automatic = await measure(0);
   const curve = [];
@@ -113,23 +94,6 @@ async function report(name, inner, index, count, seconds, bytes) {
   console.log(
     `| ${name} | ${count} | ${nLists} | ${automatic.recall.toFixed(3)} | ${automatic.scanned.toFixed(0)} | ${at.join(" | ")} | ` +
       `${segments} | ${seconds.toFixed(1)} | ${(bytes / 1e6).toFixed(0)} |`,
-  );
-}
-
-/** Rows of the blocks that the queries look at, shadowed ones included. */
-async function scanned(inner, queryVectors, nProbes) {
-  return inner.snapshots.readNewest((snapshot) =>
-    inner.searcher.withTrained(snapshot.model, (trained) => {
-      let sum = 0;
-      for (const vector of queryVectors) {
-        const query = new QueryVector(inner.config.metric, vector, trained.quantizer.rotation);
-        const scope = { searcher: inner.searcher, snapshot, matches: undefined, trained };
-        const { likely } = plan(scope, query, { topK, nProbes, greedy: false });
-        for (const { block } of [...snapshot.ungroupedListBlocks, ...likely.blocks]) sum += block.rows;
-        query.free();
-      }
-      return sum;
-    }),
   );
 }
 
@@ -201,55 +165,28 @@ function queriesAt(count) {
   return queries;
 }
 
-function open() {
-  const indexId = new Uint8Array(16).fill(7);
-  const salt = new Uint8Array(32).fill(8);
-  const definition = { config: { type: "ivfflat", metric: "cosine", nLists: 1024, spilling: false } };
-  const signingSeed = new Uint8Array(32).fill(43);
-  const verifyKey = verifyKeyOf(signingKey(signingSeed));
-  const keys = new KeyRing(indexId, {
-    name: "owner",
-    access: "owner",
-    indexSecret: new Uint8Array(32).fill(42),
-    generations: [{ number: 1, secret: new Uint8Array(32).fill(41), verifyKey }],
-    signingSeed,
-    definition,
-  });
-  const wrapKeys = deriveWrapKeys(parseIndexKey(new Uint8Array(32).fill(1)), salt, indexId);
+async function open() {
   let bytes = 0;
-  const memory = createMemoryStore();
-  const store = {
+  const memory = openLocation({ location: "memory" });
+  const indexLocation = {
     ...memory,
     create(key, content, options) {
       bytes += content.length;
       return memory.create(key, content, options);
     },
   };
-  const cache = new BlockCache(2e9);
-  const runner = new JobRunner(systemClock);
-  const resources = {
-    cache,
-    clock: systemClock,
-    listings: new Listings(systemClock),
-    maxStalenessMs: 0,
+  const client = createClient({
+    indexLocation,
+    automaticTraining: false,
     retentionMs: 0,
-    oblivious: false,
-    runner,
-    jobsOf: (index) => maintenanceJobs(index, false),
-  };
-  const inner = openIndex(
-    "grows",
-    { indexId, salt, wrapKeys, keys, definition },
-    { indexStore: store, configStore: store },
-    resources,
-  );
-  return {
-    inner,
-    index: new EncryptedIndex(inner, new Calls()),
-    written: () => bytes,
-    async close() {
-      await runner.close();
-      await cache.close();
-    },
-  };
+    cacheBytesMax: 2e9,
+  });
+  const indexConfig = { type: "ivfflat", dimension, spilling: false };
+  const index = await client.createIndex({
+    indexName: "grows",
+    indexKey: generateKey(),
+    metric: "cosine",
+    indexConfig,
+  });
+  return { index, written: () => bytes, close: () => client.close() };
 }

@@ -32,6 +32,11 @@ test.each([
   expect(await run([...args, ...own], variables)).toMatch(/\|---/);
 });
 
+test("bench/grow.mjs", async () => {
+  const sizes = ["--rows", "200", "--dimension", "8", "--times", "2", "--batch", "20"];
+  expect(await run(["bench/grow.mjs", ...sizes], {})).toMatch(/\| at 2 times \(1\) \| 380 \|/);
+});
+
 test.each(["cosine", "euclidean"])("vectors of the reader's own, compared by %s", async (metric) => {
   const args = [...own, "--metric", metric, "--engine", "sealdex"];
   const printed = await run(["bench/search/main.mjs", ...args], variables);
