@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import { decodeAnchor, encodeAnchor } from "../../src/state/commit/anchor.js";
-import { emptyManifest } from "../../src/state/commit/manifest.js";
+import { emptyManifest, type Manifest } from "../../src/state/commit/manifest.js";
 import { encodeManifest, openManifest, sealManifest } from "../../src/state/commit/stored-manifest.js";
 import {
   afterRecords,
@@ -24,8 +24,8 @@ import {
   recordName,
   recordPrefix,
 } from "../../src/state/commit/object-names.js";
-import { sealObject } from "../../src/crypto/sealed-object.js";
-import { indexId, keysUpTo } from "./commit-world.js";
+import { headerOf, sealObject } from "../../src/crypto/sealed-object.js";
+import { indexId, keysUpTo, segmentRef } from "./commit-world.js";
 
 const keys = keysUpTo(1);
 
@@ -161,6 +161,62 @@ test("a manifest of a version that has no next one is corrupt", () => {
   expect(() => openManifest(keys, indexId, version, bytes)).toThrowError(
     expect.objectContaining({ code: "corrupt" }),
   );
+});
+
+describe("the manifest of a collection", () => {
+  const shard = (from: number) => ({
+    from,
+    indexId: from.toString(16).padStart(32, "0"),
+    version: 1,
+    digest: "0".repeat(64),
+  });
+  const shardSecret = Buffer.alloc(32).toString("base64");
+  const opened = (members: Partial<Manifest>) => {
+    const second = { ...emptyManifest(0), version: 2, previous: "0".repeat(64), ...members };
+    const { bytes } = sealManifest(keys, indexId, second);
+    return openManifest(keys, indexId, 2, bytes).manifest;
+  };
+
+  test("names 1 to 4,096 shards", () => {
+    const most = Array.from({ length: 4096 }, (_, i) => shard(i));
+    for (const shards of [[shard(0)], most]) {
+      expect(opened({ shards, shardSecret })).toMatchObject({ shards, shardSecret });
+    }
+  });
+
+  const header = Buffer.from(headerOf("segment", 1, new Uint8Array(64))).toString("base64");
+  const segment = segmentRef(newObjectName(indexId, "segment", 1), { header, length: 200, footerLength: 20 });
+
+  test.each<[string, Partial<Manifest>, string]>([
+    ["no shards", { shards: [], shardSecret }, "1 to 4096 of them, got 0"],
+    [
+      "4,097 shards",
+      { shards: Array.from({ length: 4097 }, (_, i) => shard(i)), shardSecret },
+      "1 to 4096 of them, got 4097",
+    ],
+    ["shards without their secret", { shards: [shard(0)] }, "the secret of shards"],
+    ["a secret without shards", { shardSecret }, "no secret of shards without shards"],
+    [
+      "the next secret without shards",
+      { nextShardSecret: shardSecret },
+      "no secret of shards without shards",
+    ],
+    ["shards and a segment", { shards: [shard(0)], shardSecret, segments: [segment] }, "none beside shards"],
+    [
+      "a shard twice",
+      { shards: [shard(0), { ...shard(1), indexId: shard(0).indexId }], shardSecret },
+      "each shard once",
+    ],
+    [
+      "shards that are not ascending",
+      { shards: [shard(0), shard(2), shard(1)], shardSecret },
+      "ascending from 0",
+    ],
+    ["a first shard that begins above 0", { shards: [shard(1)], shardSecret }, "ascending from 0"],
+  ])("with %s is corrupt", (_, members, message) => {
+    const corrupt = { code: "corrupt", message: expect.stringContaining(`expected ${message}`) };
+    expect(() => opened(members)).toThrowError(expect.objectContaining(corrupt));
+  });
 });
 
 describe("an anchor's token", () => {

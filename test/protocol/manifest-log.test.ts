@@ -54,6 +54,22 @@ describe("a new index", () => {
 });
 
 describe("reading", () => {
+  test("a state is that of its digest, or none", async () => {
+    const { own, open, quiet } = await newLog();
+    const first = await own.newestSealed();
+    await own.commit(same);
+    const { digest } = await own.newestSealed();
+    const log = open();
+    expect((await log.manifestOf({ version: 2, digest })).version).toBe(2);
+    expect((await own.manifestOf({ version: 2, digest })).version).toBe(2);
+    expect((await log.manifestOf({ version: 1, digest: first.digest })).version).toBe(1);
+    const other = { code: "rollback_detected", message: 'index "borders": manifest 2 is another' };
+    await expect(log.manifestOf({ version: 2, digest: first.digest })).rejects.toMatchObject(other);
+    await quiet.delete([nameOf(1)]);
+    const gone = { code: "missing_object", message: 'index "borders": manifest 1 is gone' };
+    await expect(log.manifestOf({ version: 1, digest: first.digest })).rejects.toMatchObject(gone);
+  });
+
   test("known manifests are requested once", async () => {
     const { open, store, own, costs } = await newLog();
     await own.commit(same);

@@ -146,13 +146,10 @@ export class ManifestLog {
   async manifestOf({ version, digest }: Omit<Anchor, "indexId">): Promise<Manifest> {
     const known = this.#reader.known?.sealed;
     const sealed = known?.manifest.version === version ? known : await this.#reader.read(version);
-    if (sealed?.digest === digest) return this.#live({ sealed });
-    throw sealed === null
-      ? new SealdexError("missing_object", `index "${this.#index.indexName}": manifest ${version} is gone`)
-      : new SealdexError(
-          "rollback_detected",
-          `index "${this.#index.indexName}": manifest ${version} is another`,
-        );
+    const name = `index "${this.#index.indexName}": manifest ${version}`;
+    if (sealed === null) throw new SealdexError("missing_object", `${name} is gone`);
+    if (sealed.digest !== digest) throw new SealdexError("rollback_detected", `${name} is another`);
+    return this.#live({ sealed });
   }
 
   /** A manifest by its number; null if it was deleted, or never was. */
