@@ -14,7 +14,7 @@ import { checkIndexName, manifestName, recordName } from "../state/commit/object
 import { defineText } from "../text/define-text.js";
 import type { TextDefinition } from "../text/text-options.js";
 import { defineIndex } from "./define-index.js";
-import { openIndex, plainIndex } from "./open/assemble.js";
+import { openIndex } from "./open/assemble.js";
 import type { ClientResources, ClientStores } from "./open/client-resources.js";
 import { createRecord } from "./open/index-record.js";
 import type { OpenIndex } from "./open/open-index.js";
@@ -78,7 +78,6 @@ export async function storeIndex(
   const name = recordName(indexName, 1);
   const { bytes, opened } = await createRecord(source, name, definition);
   const index = openIndex(indexName, opened, stores, resources, {
-    ...plainIndex,
     isCollection: members !== undefined,
   });
   const first = await members?.(opened.indexId);

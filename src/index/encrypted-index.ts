@@ -27,7 +27,6 @@ import type {
   Match,
   MatchField,
   MeasuredRecall,
-  Namespaces,
   ProfiledMatches,
   ProfiledQuery,
   ProfiledResult,
@@ -87,12 +86,10 @@ import { update } from "./update.js";
 import { upsertItems } from "./upsert-items.js";
 import { IndexWraps } from "./wraps.js";
 
-type IndexParts = Namespaces & Pick<IndexNamespaces, "erase">;
-
 export class EncryptedIndex implements VectorIndex {
   readonly indexName: string;
   readonly wraps: Wraps;
-  readonly namespaces: IndexParts;
+  readonly namespaces: IndexNamespaces;
   readonly #index: OpenIndex;
   readonly #calls: Calls;
   readonly #texts: IndexModels;
@@ -103,7 +100,7 @@ export class EncryptedIndex implements VectorIndex {
     calls: Calls,
     texts: IndexModels = { models: new Models() },
     wraps: Wraps = new IndexWraps(index, calls),
-    namespaces: IndexParts = new IndexNamespaces(index, calls),
+    namespaces: IndexNamespaces = new IndexNamespaces(index, calls),
   ) {
     this.indexName = index.indexName;
     this.wraps = wraps;
@@ -117,11 +114,7 @@ export class EncryptedIndex implements VectorIndex {
     options = takeOptions(options, methodOptions.upsert);
     const index = this.#within(options.namespace);
     const conditions = { ...checkUpsert(options), embedder: this.#texts.embedder };
-    let result: UpsertResult = { stored: 0, unchanged: 0, deleted: 0 };
-    await this.#write(options.signal, async () => {
-      result = await upsertItems(index, items, conditions);
-    });
-    return result;
+    return this.#write(options.signal, () => upsertItems(index, items, conditions));
   }
 
   async update(
@@ -133,11 +126,7 @@ export class EncryptedIndex implements VectorIndex {
     const checked = checkItemChange(change);
     const { namespace, signal } = takeOptions(options, methodOptions.update);
     const index = this.#within(namespace);
-    let result: UpdateResult = { matched: 0, updated: 0 };
-    await this.#write(signal, async () => {
-      result = await update(index, items, checked, signal);
-    });
-    return result;
+    return this.#write(signal, () => update(index, items, checked, signal));
   }
 
   query<const I extends readonly WordField[] = DefaultInclude>(
@@ -305,9 +294,9 @@ export class EncryptedIndex implements VectorIndex {
   }
 
   /** Runs a change of items. */
-  async #write(signal: AbortSignal | undefined, work: () => Promise<void>): Promise<void> {
+  async #write<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
     const { keys, maintenance } = this.#index;
     keys.check("read-write", this.indexName);
-    await this.#calls.write(signal, () => maintenance.duringWrite(work));
+    return this.#calls.write(signal, () => maintenance.duringWrite(work));
   }
 }

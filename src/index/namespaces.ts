@@ -160,18 +160,33 @@ function describe({
 
 // The namespaces of an embedded index, as its callers see them.
 
+/** The names of namespaces, and their erasure. A collection has both in each of its shards. */
+export interface NamespaceVerbs {
+  names(): Promise<string[]>;
+  erase(namespace: string, signal: AbortSignal | undefined): Promise<ErasureReceipt>;
+}
+
 export class IndexNamespaces implements Namespaces {
   readonly #index: OpenIndex;
   readonly #calls: Calls;
+  readonly #verbs: NamespaceVerbs;
 
-  constructor(index: OpenIndex, calls: Calls) {
+  constructor(
+    index: OpenIndex,
+    calls: Calls,
+    verbs: NamespaceVerbs = {
+      names: () => namespaceNames(index),
+      erase: (namespace, signal) => erase(index, namespace, signal),
+    },
+  ) {
     this.#index = index;
     this.#calls = calls;
+    this.#verbs = verbs;
   }
 
   async list(options: CallOptions = {}): Promise<string[]> {
     options = takeOptions(options, methodOptions.listNamespaces);
-    return this.#calls.read(options.signal, () => namespaceNames(this.#index));
+    return this.#calls.read(options.signal, () => this.#verbs.names());
   }
 
   async readReceipt(receipt: string, options: CallOptions = {}): Promise<Erasure> {
@@ -184,6 +199,6 @@ export class IndexNamespaces implements Namespaces {
     options = takeOptions(options, methodOptions.erase);
     const { signal } = options;
     this.#index.keys.check("read-write", this.#index.indexName);
-    return this.#calls.write(signal, () => erase(this.#index, namespace, signal));
+    return this.#calls.write(signal, () => this.#verbs.erase(namespace, signal));
   }
 }

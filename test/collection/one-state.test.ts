@@ -13,12 +13,13 @@ const indexKey = generateKey();
 const whole = { offset: 0, length: 2 ** 30 };
 const named = { indexName: "notes", indexKey };
 
-function openClient(indexLocation: BlobStore): EmbeddedClient {
-  return new EmbeddedClient({ indexLocation, automaticTraining: false });
+function openClient(indexLocation: BlobStore, options = {}): EmbeddedClient {
+  return new EmbeddedClient({ indexLocation, automaticTraining: false, ...options });
 }
 
-async function filled(store: BlobStore, shards: number, count = 300): Promise<VectorIndex> {
-  const collection = await openClient(store).createCollection({ ...named, shards, textIndex: true });
+async function filled(store: BlobStore, shards: number, count = 300, options = {}): Promise<VectorIndex> {
+  const client = openClient(store, options);
+  const collection = await client.createCollection({ ...named, shards, textIndex: true });
   await collection.upsert(randomItems(count, 1));
   return collection;
 }
@@ -220,27 +221,30 @@ test.each(mishaps)(
   },
 );
 
-test("all results of a loop and all pages of a cursor are of one state, whatever is written meanwhile", async () => {
-  const store = createMemoryStore();
-  const collection = await filled(store, 6, 120);
-  const before = await collection.listIds();
-  const seen: string[] = [];
-  let round = 0;
-  for await (const { id } of collection.items({ pageSize: 10 })) {
-    seen.push(id);
-    if (seen.length % 15 === 0) await collection.upsert(randomItems(40, ++round, `new-${round}`));
-    if (seen.length % 40 === 0) await collection.delete({ filter: { year: 2000 + round } });
-  }
-  expect(seen).toEqual(before);
-  const expected = await collection.listIds();
-  const paged: string[] = [];
-  for (let cursor: string | undefined; ;) {
-    const page = await collection.listItems({ limit: 25, cursor });
-    paged.push(...page.items.map(({ id }) => id));
-    if (page.cursor === undefined) break;
-    ({ cursor } = page);
-    await collection.upsert(randomItems(5, 77, `later-${paged.length}`));
-    await collection.compact();
-  }
-  expect(paged).toEqual(expected);
-});
+test.each([900_000, 0])(
+  "with a retention of %i ms, all results of a loop and all pages of a cursor are of one state, whatever is written meanwhile",
+  async (retentionMs) => {
+    const store = createMemoryStore();
+    const collection = await filled(store, 6, 120, { retentionMs });
+    const before = await collection.listIds();
+    const seen: string[] = [];
+    let round = 0;
+    for await (const { id } of collection.items({ pageSize: 10 })) {
+      seen.push(id);
+      if (seen.length % 15 === 0) await collection.upsert(randomItems(40, ++round, `new-${round}`));
+      if (seen.length % 40 === 0) await collection.delete({ filter: { year: 2000 + round } });
+    }
+    expect(seen).toEqual(before);
+    const expected = await collection.listIds();
+    const paged: string[] = [];
+    for (let cursor: string | undefined; ;) {
+      const page = await collection.listItems({ limit: 25, cursor });
+      paged.push(...page.items.map(({ id }) => id));
+      if (page.cursor === undefined) break;
+      ({ cursor } = page);
+      await collection.upsert(randomItems(5, 77, `later-${paged.length}`));
+      await collection.compact();
+    }
+    expect(paged).toEqual(expected);
+  },
+);

@@ -190,7 +190,7 @@ function ofCollection(
       for (const name of ["model", "namespaces", "models"]) delete manifest[name];
       manifest.segments = {};
       manifest.droppedObjects = [];
-      manifest.shardSecret = base64Of(32);
+      manifest.shardSecrets = [base64Of(32)];
       manifest.shards = {
         from: [0, 1],
         indexId: ["0".repeat(32), "1".repeat(32)],
@@ -353,16 +353,18 @@ const manifestFields: readonly Field[] = [
     [...otherTypes, "0".repeat(63), "g".repeat(64)],
   ),
   ofCollection(
-    "shardSecret",
-    "32 bytes, base64, with shards alone",
-    [base64Of(32)],
-    [...otherTypes, undefined, base64Of(31), base64Of(33)],
-  ),
-  ofCollection(
-    "nextShardSecret",
-    "32 bytes, base64, with shards alone",
-    [base64Of(32), undefined],
-    [...otherTypes, base64Of(31)],
+    "shardSecrets",
+    "one or two of 32 bytes, base64, with shards alone",
+    [[base64Of(32)], [base64Of(32), base64Of(32)]],
+    [
+      ...otherTypes,
+      undefined,
+      [],
+      [base64Of(31)],
+      [base64Of(33)],
+      [base64Of(32), base64Of(31)],
+      Array.from({ length: 3 }, () => base64Of(32)),
+    ],
   ),
   ofManifest("anything else", "absent", [], [1, null]),
 ];

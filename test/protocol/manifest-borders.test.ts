@@ -24,6 +24,7 @@ import {
   recordName,
   recordPrefix,
 } from "../../src/state/commit/object-names.js";
+import { secretKey } from "../../src/crypto/keys.js";
 import { headerOf, sealObject } from "../../src/crypto/sealed-object.js";
 import { indexId, keysUpTo, segmentRef } from "./commit-world.js";
 
@@ -170,7 +171,8 @@ describe("the manifest of a collection", () => {
     version: 1,
     digest: "0".repeat(64),
   });
-  const shardSecret = Buffer.alloc(32).toString("base64");
+  const secret = secretKey(new Uint8Array(32));
+  const shardSecrets = [secret];
   const opened = (members: Partial<Manifest>) => {
     const second = { ...emptyManifest(0), version: 2, previous: "0".repeat(64), ...members };
     const { bytes } = sealManifest(keys, indexId, second);
@@ -180,7 +182,9 @@ describe("the manifest of a collection", () => {
   test("names 1 to 4,096 shards", () => {
     const most = Array.from({ length: 4096 }, (_, i) => shard(i));
     for (const shards of [[shard(0)], most]) {
-      expect(opened({ shards, shardSecret })).toMatchObject({ shards, shardSecret });
+      const manifest = opened({ shards, shardSecrets });
+      expect(manifest).toMatchObject({ shards });
+      expect(manifest.shardSecrets?.[0].equals(secret)).toBe(true);
     }
   });
 
@@ -188,31 +192,28 @@ describe("the manifest of a collection", () => {
   const segment = segmentRef(newObjectName(indexId, "segment", 1), { header, length: 200, footerLength: 20 });
 
   test.each<[string, Partial<Manifest>, string]>([
-    ["no shards", { shards: [], shardSecret }, "1 to 4096 of them, got 0"],
+    ["no shards", { shards: [], shardSecrets }, "1 to 4096 of them, got 0"],
     [
       "4,097 shards",
-      { shards: Array.from({ length: 4097 }, (_, i) => shard(i)), shardSecret },
+      { shards: Array.from({ length: 4097 }, (_, i) => shard(i)), shardSecrets },
       "1 to 4096 of them, got 4097",
     ],
-    ["shards without their secret", { shards: [shard(0)] }, "the secret of shards"],
-    ["a secret without shards", { shardSecret }, "no secret of shards without shards"],
-    [
-      "the next secret without shards",
-      { nextShardSecret: shardSecret },
-      "no secret of shards without shards",
-    ],
-    ["shards and a segment", { shards: [shard(0)], shardSecret, segments: [segment] }, "none beside shards"],
+    ["shards without their secret", { shards: [shard(0)] }, "shards and their secrets, or neither"],
+    ["a secret without shards", { shardSecrets }, "shards and their secrets, or neither"],
+    ["three secrets", { shards: [shard(0)], shardSecrets: [secret, secret, secret] }, "an array of 1 to 2"],
+    ["no secret", { shards: [shard(0)], shardSecrets: [] }, "an array of 1 to 2"],
+    ["shards and a segment", { shards: [shard(0)], shardSecrets, segments: [segment] }, "none beside shards"],
     [
       "a shard twice",
-      { shards: [shard(0), { ...shard(1), indexId: shard(0).indexId }], shardSecret },
+      { shards: [shard(0), { ...shard(1), indexId: shard(0).indexId }], shardSecrets },
       "each shard once",
     ],
     [
       "shards that are not ascending",
-      { shards: [shard(0), shard(2), shard(1)], shardSecret },
+      { shards: [shard(0), shard(2), shard(1)], shardSecrets },
       "ascending from 0",
     ],
-    ["a first shard that begins above 0", { shards: [shard(1)], shardSecret }, "ascending from 0"],
+    ["a first shard that begins above 0", { shards: [shard(1)], shardSecrets }, "ascending from 0"],
   ])("with %s is corrupt", (_, members, message) => {
     const corrupt = { code: "corrupt", message: expect.stringContaining(`expected ${message}`) };
     expect(() => opened(members)).toThrowError(expect.objectContaining(corrupt));

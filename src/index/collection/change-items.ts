@@ -128,11 +128,9 @@ function inEach<T>(
   positions: Iterable<number> | undefined,
   work: (shard: OpenIndex, position: number) => Promise<T>,
 ): Promise<T[]> {
-  return shards.each(async (shard, position) => {
-    const results: T[] = [];
-    await shard.maintenance.duringWrite(async () => {
-      results.push(await work(restrictToNamespace(shard, namespace), position));
-    });
-    return results[0];
-  }, positions);
+  return shards.each(
+    (shard, position) =>
+      shard.maintenance.duringWrite(() => work(restrictToNamespace(shard, namespace), position)),
+    positions,
+  );
 }

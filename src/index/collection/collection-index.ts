@@ -4,20 +4,13 @@ import { inspect } from "node:util";
 import { checkItemChange, checkSelection } from "../../api/check-selection.js";
 import { itemGroups } from "../../api/item-groups.js";
 import { methodOptions } from "../../api/method-options.js";
-import { plainResults } from "../../api/served-index.js";
 import type {
   CallOptions,
   ChangeOptions,
-  Erasure,
-  ErasureReceipt,
   IndexDescription,
   IndexKey,
   Item,
   ItemChange,
-  ItemField,
-  ItemPage,
-  ListItemsOptions,
-  Namespaces,
   Selection,
   TrainOptions,
   UpdateResult,
@@ -27,14 +20,13 @@ import type {
   Wraps,
 } from "../../api/vector-index.js";
 import type { Calls } from "../../async/calls.js";
-import { checkIdText } from "../../checks/input.js";
 import { takeOptions } from "../../checks/option-names.js";
 import { SealdexError } from "../../errors.js";
 import { parseKeySource } from "../../keys/key-provider.js";
 import { checkIds, checkUpdated, checkUpsert } from "../check-request.js";
 import { EncryptedIndex } from "../encrypted-index.js";
 import type { IndexModels } from "../query-vectors.js";
-import { readReceipt } from "../namespaces.js";
+import { IndexNamespaces } from "../namespaces.js";
 import { deleteFrom, updateIn, upsertInto } from "./change-items.js";
 import * as eachShard from "./each-shard.js";
 import type { OpenCollection } from "./open-collection.js";
@@ -45,7 +37,11 @@ export class CollectionIndex extends EncryptedIndex {
   readonly #texts: IndexModels;
 
   constructor(collection: OpenCollection, calls: Calls, texts: IndexModels) {
-    super(collection.index, calls, texts, noWraps, new CollectionNamespaces(collection, calls));
+    const namespaces = new IndexNamespaces(collection.index, calls, {
+      names: () => eachShard.namespaceNamesOf(collection),
+      erase: (namespace, signal) => eachShard.eraseFrom(collection, namespace, signal),
+    });
+    super(collection.index, calls, texts, noWraps, namespaces);
     this.#collection = collection;
     this.#calls = calls;
     this.#texts = texts;
@@ -75,22 +71,6 @@ export class CollectionIndex extends EncryptedIndex {
     const own = takeOptions(options, methodOptions.delete);
     if (selected.ids !== undefined) checkIds(selected.ids, "ids");
     await this.#change(own.signal, () => deleteFrom(this.#collection, selected, own));
-  }
-
-  override listItems<const I extends readonly ItemField[] = readonly ItemField[]>(
-    options?: ListItemsOptions<I>,
-  ): Promise<ItemPage<I>>;
-  override async listItems(options: ListItemsOptions = {}, results = plainResults): Promise<ItemPage> {
-    const list = super.listItems.bind(this) as (
-      options: ListItemsOptions,
-      results: typeof plainResults,
-    ) => Promise<ItemPage>;
-    const page = await list(options, results);
-    if (page.cursor === undefined) return page;
-    // Its state is needed in every shard.
-    const { index, shards } = this.#collection;
-    for (const { indexId } of await shards.refs()) index.listings.noteCursor(Buffer.from(indexId, "hex"));
-    return page;
   }
 
   override async train(options: TrainOptions = {}): Promise<void> {
@@ -145,34 +125,6 @@ export class CollectionIndex extends EncryptedIndex {
       index.maintenance.afterWrite();
       return result;
     });
-  }
-}
-
-class CollectionNamespaces implements Namespaces {
-  readonly #collection: OpenCollection;
-  readonly #calls: Calls;
-
-  constructor(collection: OpenCollection, calls: Calls) {
-    this.#collection = collection;
-    this.#calls = calls;
-  }
-
-  async list(options: CallOptions = {}): Promise<string[]> {
-    const { signal } = takeOptions(options, methodOptions.listNamespaces);
-    return this.#calls.read(signal, () => eachShard.namespaceNamesOf(this.#collection));
-  }
-
-  async readReceipt(receipt: string, options: CallOptions = {}): Promise<Erasure> {
-    const { signal } = takeOptions(options, methodOptions.readReceipt);
-    return this.#calls.read(signal, () => readReceipt(this.#collection.index, receipt));
-  }
-
-  async erase(namespace: string, options: CallOptions = {}): Promise<ErasureReceipt> {
-    checkIdText(namespace, "namespace");
-    const { signal } = takeOptions(options, methodOptions.erase);
-    const { index } = this.#collection;
-    index.keys.check("read-write", index.indexName);
-    return this.#calls.write(signal, () => eachShard.eraseFrom(this.#collection, namespace, signal));
   }
 }
 

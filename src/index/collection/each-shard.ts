@@ -2,6 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import type { ErasureReceipt, IndexDescription, TrainOptions } from "../../api/vector-index.js";
+import { deriveShardKey, keyBytes, secretKey } from "../../crypto/keys.js";
 import type { KeySource } from "../../keys/key-provider.js";
 import { CombinedSnapshot } from "../../query/combined-snapshot.js";
 import { prefetch } from "../../query/prefetch.js";
@@ -10,28 +11,36 @@ import { reencrypt } from "../maintenance/reencrypt.js";
 import { erase, receiptOf } from "../namespaces.js";
 import { describeAt } from "../read.js";
 import { prepareTraining } from "../train-index.js";
+import type { OpenIndex } from "../open/open-index.js";
 import type { OpenCollection } from "./open-collection.js";
-import { shardKey, shardSecretBytes, shardsOf, sumOf } from "./shards.js";
+import { shardsOf, sumOf } from "./shards.js";
 
-/** One after the other, since each uses much memory and all cores. */
-export async function trainEach({ shards }: OpenCollection, options: TrainOptions): Promise<void> {
-  for (const ref of await shards.refs()) await prepareTraining(await shards.open(ref), options)();
+/** Works on one shard after the other, since each takes much memory and all cores. */
+async function inSequence(
+  { shards }: OpenCollection,
+  work: (shard: OpenIndex) => Promise<void>,
+): Promise<void> {
+  for (const ref of await shards.refs()) await work(await shards.open(ref));
+}
+
+export function trainEach(collection: OpenCollection, options: TrainOptions): Promise<void> {
+  return inSequence(collection, (shard) => prepareTraining(shard, options)());
 }
 
 export async function compactEach(
-  { shards }: OpenCollection,
+  collection: OpenCollection,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  for (const ref of await shards.refs()) await compactAndCollect(await shards.open(ref), signal);
-  await compactAndCollect(shards.head, signal);
+  await inSequence(collection, (shard) => compactAndCollect(shard, signal));
+  await compactAndCollect(collection.shards.head, signal);
 }
 
 export async function reencryptEach(
-  { shards }: OpenCollection,
+  collection: OpenCollection,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  for (const ref of await shards.refs()) await reencrypt(await shards.open(ref), signal);
-  await reencrypt(shards.head, signal);
+  await inSequence(collection, (shard) => reencrypt(shard, signal));
+  await reencrypt(collection.shards.head, signal);
 }
 
 export function prefetchEach({ index }: OpenCollection, signal: AbortSignal | undefined): Promise<boolean> {
@@ -100,22 +109,25 @@ export async function rotateKeys(collection: OpenCollection, source: KeySource):
   const { log, access, keys, indexName } = collection.index;
   keys.check("owner", indexName);
   // A secret of an interrupted rotation may be known to the holder of the key that this one replaces.
-  if ((await log.newest()).nextShardSecret !== undefined) await rotateShards(collection);
+  await rotateShards(collection);
   await access.rotate(source);
-  const nextShardSecret = randomBytes(shardSecretBytes).toString("base64");
-  await log.commit((latest) => ({ ...latest, nextShardSecret }));
+  const next = secretKey(randomBytes(keyBytes));
+  await log.commit(({ shardSecrets = [], ...latest }) => ({
+    ...latest,
+    shardSecrets: [...shardSecrets.slice(0, 1), next],
+  }));
   await rotateShards(collection);
 }
 
-/** Brings the next secret into force. */
+/** Brings the next secret into force, if there is one. */
 async function rotateShards({ index, shards }: OpenCollection): Promise<void> {
-  const { nextShardSecret } = await index.log.newest();
-  if (nextShardSecret === undefined) return;
+  const [, next] = (await index.log.newest()).shardSecrets ?? [];
+  if (next === undefined) return;
   const refs = await shards.refs();
   await shards.each((shard, position) =>
-    shard.access.rotate(shardKey(nextShardSecret, index.indexId, refs[position].from)),
+    shard.access.rotate(deriveShardKey(next, index.indexId, refs[position].from)),
   );
-  await index.log.commit(({ nextShardSecret: secret, ...latest }) =>
-    secret === nextShardSecret ? { ...latest, shardSecret: secret } : null,
+  await index.log.commit((latest) =>
+    latest.shardSecrets?.[1]?.equals(next) ? { ...latest, shardSecrets: [next] } : null,
   );
 }

@@ -1,9 +1,8 @@
 /** Creates, opens and deletes collections. */
 
 import { randomBytes } from "node:crypto";
-import { createSemaphore } from "../../async/semaphore.js";
 import { checkInteger } from "../../checks/input.js";
-import { fingerprint } from "../../crypto/keys.js";
+import { deriveShardKey, fingerprint, keyBytes, secretKey } from "../../crypto/keys.js";
 import type { Embedder } from "../../embedding/embedder.js";
 import { SealdexError } from "../../errors.js";
 import { CombinedSnapshot } from "../../query/combined-snapshot.js";
@@ -18,15 +17,11 @@ import {
 import { shardName } from "../../state/commit/object-names.js";
 import { type CreateRequest, definitionOf, storeIndex } from "../create-index.js";
 import { deleteIndex } from "../delete-index.js";
-import { plainIndex } from "../open/assemble.js";
 import type { ClientResources, ClientStores } from "../open/client-resources.js";
 import { findIndex, type OpenRequest } from "../open/find-index.js";
 import { NamespaceScopes } from "../open/namespace-scopes.js";
 import type { OpenIndex } from "../open/open-index.js";
-import { shardOf, shardKey, Shards, shardSecretBytes, shardsOf } from "./shards.js";
-
-/** Shards that are created or opened at a time. */
-const together = 32;
+import { forEach, shardOf, Shards, shardsOf } from "./shards.js";
 
 /** A collection as an index that reads all of its shards, and the shards themselves. */
 export interface OpenCollection {
@@ -47,29 +42,21 @@ export async function createCollection(
   const definition = await definitionOf(options, embedder);
   const created: OpenIndex[] = [];
   const members = async (collectionId: Uint8Array): Promise<CollectionMembers> => {
-    const shardSecret = randomBytes(shardSecretBytes).toString("base64");
-    const inTurn = createSemaphore(together);
-    const create = async (_: unknown, i: number): Promise<ShardRef> => {
-      const from = Math.floor((2 ** 32 * i) / count);
-      const key = shardKey(shardSecret, collectionId, from);
+    const secret = secretKey(randomBytes(keyBytes));
+    const create = async (from: number): Promise<ShardRef> => {
+      const key = deriveShardKey(secret, collectionId, from);
       const indexName = shardName(collectionId, from);
-      const shard = await inTurn(() =>
-        storeIndex(
-          { indexName, signal: options.signal, source: key, definition },
-          { ...stores, anchorStore: undefined },
-          resources,
-        ),
+      const shard = await storeIndex(
+        { indexName, signal: options.signal, source: key, definition },
+        { ...stores, anchorStore: undefined },
+        resources,
       );
       created.push(shard);
       const { manifest, digest } = await shard.log.newestSealed();
       return { from, indexId: Buffer.from(shard.indexId).toString("hex"), version: manifest.version, digest };
     };
-    const creating = await Promise.allSettled(Array.from({ length: count }, create));
-    const shards = creating.map((result) => {
-      if (result.status === "rejected") throw result.reason;
-      return result.value;
-    });
-    return { shards, shardSecret };
+    const beginnings = Array.from({ length: count }, (_, i) => Math.floor((2 ** 32 * i) / count));
+    return { shards: await forEach(beginnings, create), shardSecrets: [secret] };
   };
   try {
     const head = await storeIndex({ ...options, source, definition, members }, stores, resources);
@@ -87,11 +74,7 @@ export async function findCollection(
   resources: ClientResources,
 ): Promise<OpenCollection> {
   checkReadable(resources);
-  return collectionOf(
-    await findIndex(request, stores, resources, { ...plainIndex, isCollection: true }),
-    stores,
-    resources,
-  );
+  return collectionOf(await findIndex(request, stores, resources, { isCollection: true }), stores, resources);
 }
 
 /** The shards first: until all are deleted, the same call continues. */
@@ -101,7 +84,6 @@ export async function deleteCollection(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   index.keys.check("owner", index.indexName);
-  const inTurn = createSemaphore(together);
   const remove = async (ref: ShardRef) => {
     signal?.throwIfAborted();
     const shard = await shards.open(ref).catch((error: unknown) => {
@@ -111,7 +93,7 @@ export async function deleteCollection(
     });
     if (shard !== undefined) await deleteIndex(shard, stores, signal);
   };
-  await Promise.all(shardsOf(await index.log.newest()).map((ref) => inTurn(() => remove(ref))));
+  await forEach(shardsOf(await index.log.newest()), remove);
   await deleteIndex(index, stores, undefined);
 }
 
@@ -150,8 +132,7 @@ function objectsIn(shards: Shards, namespace: string | undefined, cache: IndexCa
   return {
     async open(manifest: Manifest) {
       const refs = shardsOf(manifest);
-      const inTurn = createSemaphore(together);
-      const parts = await Promise.all(refs.map((ref) => inTurn(() => openPart(ref))));
+      const parts = await forEach(refs, openPart);
       const naming = {
         fingerprintOf: (id: string) => fingerprint(shards.head.keys.id, id),
         partOf: (own: Uint8Array) => shardOf(refs, own),

@@ -7,13 +7,13 @@
 
 import { memoize } from "../../async/memoize.js";
 import { createSemaphore } from "../../async/semaphore.js";
-import { deriveShardKey, secretKey } from "../../crypto/keys.js";
+import { deriveShardKey } from "../../crypto/keys.js";
 import { SealdexError } from "../../errors.js";
 import type { Anchor } from "../../state/commit/anchor.js";
 import type { Anchors } from "../../state/commit/anchored-history.js";
 import { type Manifest, type ShardRef } from "../../state/commit/manifest.js";
 import { shardName } from "../../state/commit/object-names.js";
-import { openIndex, plainIndex } from "../open/assemble.js";
+import { openIndex } from "../open/assemble.js";
 import type { ClientResources, ClientStores } from "../open/client-resources.js";
 import { openRecord, type OpenedRecord, type StoredRecord } from "../open/index-record.js";
 import type { OpenIndex } from "../open/open-index.js";
@@ -21,6 +21,16 @@ import { findRecord } from "../open/record-access.js";
 
 /** Shards at which one call works at a time. */
 const together = 32;
+
+/** The results of `work` on each of these shards, in any form. If it fails for one, this throws when it is done with all. */
+export async function forEach<S, T>(shards: readonly S[], work: (shard: S) => Promise<T>): Promise<T[]> {
+  const inTurn = createSemaphore(together);
+  const results = await Promise.allSettled(shards.map((shard) => inTurn(() => work(shard))));
+  return results.map((result) => {
+    if (result.status === "rejected") throw result.reason;
+    return result.value;
+  });
+}
 
 export class Shards {
   readonly head: OpenIndex;
@@ -61,16 +71,9 @@ export class Shards {
     positions?: Iterable<number>,
   ): Promise<T[]> {
     const refs = await this.refs();
-    const inTurn = createSemaphore(together);
-    const results = await Promise.allSettled(
-      [...(positions ?? refs.keys())].map((position) =>
-        inTurn(async () => work(await this.open(refs[position]), position)),
-      ),
+    return forEach([...(positions ?? refs.keys())], async (position) =>
+      work(await this.open(refs[position]), position),
     );
-    return results.map((result) => {
-      if (result.status === "rejected") throw result.reason;
-      return result.value;
-    });
   }
 
   async #find(ref: ShardRef): Promise<OpenIndex> {
@@ -87,19 +90,24 @@ export class Shards {
     }
     opened.keys.nameAs(head.keys);
     const anchors = new HeadAnchors(head, ref.indexId, (version) => shard.log.manifestAt(version));
-    const shard = openIndex(name, opened, this.#stores, this.#resources, { ...plainIndex, anchors });
+    const shard = openIndex(name, opened, this.#stores, this.#resources, {
+      anchors,
+      cursorsOf: head.indexId,
+    });
     return shard;
   }
 
   async #unlock(record: StoredRecord, { from }: ShardRef, manifest: Manifest): Promise<OpenedRecord> {
-    const { shardSecret, nextShardSecret } = manifest;
-    try {
-      return await openRecord(shardKey(shardSecret, this.head.indexId, from), record);
-    } catch (error) {
-      const isOther = error instanceof SealdexError && error.code === "wrong_index_key";
-      if (!isOther || nextShardSecret === undefined) throw error;
-      return openRecord(shardKey(nextShardSecret, this.head.indexId, from), record);
+    let failure: unknown;
+    for (const secret of manifest.shardSecrets ?? []) {
+      try {
+        return await openRecord(deriveShardKey(secret, this.head.indexId, from), record);
+      } catch (error) {
+        if (!(error instanceof SealdexError && error.code === "wrong_index_key")) throw error;
+        failure = error;
+      }
     }
+    throw failure;
   }
 
   #fault(code: "missing_object" | "rollback_detected", what: string): SealdexError {
@@ -107,20 +115,12 @@ export class Shards {
   }
 }
 
-/** Bytes of the secret that the keys of shards are derived from. */
-export const shardSecretBytes = 32;
-
 export function shardsOf({ shards = [] }: Manifest): readonly ShardRef[] {
   return shards;
 }
 
 export function sumOf<T>(all: readonly T[], numberOf: (one: T) => number): number {
   return all.reduce((sum, one) => sum + numberOf(one), 0);
-}
-
-/** The owner's key of a shard. `secret`: as manifests have it. */
-export function shardKey(secret: string | undefined, collectionId: Uint8Array, from: number) {
-  return deriveShardKey(secretKey(Buffer.from(secret ?? "", "base64")), collectionId, from);
 }
 
 /** The position of the shard that has an item: by the last word of its fingerprint, which is keyed, so that storage learns nothing of ids. */

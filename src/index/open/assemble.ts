@@ -23,21 +23,21 @@ import { RewritingLock } from "./rewriting-lock.js";
 
 export interface OpenOptions {
   /** The caller's own: older states are refused. */
-  readonly anchor: Anchor | undefined;
+  readonly anchor?: Anchor | undefined;
   /** Default: in the anchor location, if there is one. */
-  readonly anchors: Anchors | undefined;
-  /** Whether it is the head of a collection. */
-  readonly isCollection: boolean;
+  readonly anchors?: Anchors;
+  /** Whether it is the head of a collection. Default false. */
+  readonly isCollection?: boolean;
+  /** Id of the index whose cursors name its states: of a shard, its collection. Default: its own. */
+  readonly cursorsOf?: Uint8Array;
 }
-
-export const plainIndex: OpenOptions = { anchor: undefined, anchors: undefined, isCollection: false };
 
 export function openIndex(
   indexName: string,
   record: OpenedRecord,
   stores: ClientStores,
   resources: ClientResources,
-  { anchor, anchors: given, isCollection }: OpenOptions = plainIndex,
+  { anchor, anchors: given, isCollection, cursorsOf }: OpenOptions = {},
 ): OpenIndex {
   const { cache, clock, listings, maxStalenessMs, oblivious, samples } = resources;
   const { configStore, anchorStore } = stores;
@@ -85,7 +85,7 @@ export function openIndex(
   });
   const readers = {
     namesInUse: () => new Set([...scopes.namesInUse(), ...listings.namesShown()]),
-    haveCursor: () => listings.hasCursor(indexId),
+    haveCursor: () => listings.hasCursor(cursorsOf ?? indexId),
   };
   const dropped = new DroppedObjects(folders.indexStore, readers, resources);
   const index: OpenIndex = {

@@ -82,14 +82,16 @@ export class Maintenance {
   }
 
   /** Runs a write of the index, during which writes have not paused. */
-  async duringWrite(write: () => Promise<void>): Promise<void> {
+  async duringWrite<T>(write: () => Promise<T>): Promise<T> {
     this.#countWrites(1);
+    let result: T;
     try {
-      await write();
+      result = await write();
     } finally {
       this.#countWrites(-1);
     }
     this.afterWrite();
+    return result;
   }
 
   /** Starts the jobs that are due; heavy ones at the next pause of writes. */

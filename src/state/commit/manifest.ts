@@ -5,6 +5,7 @@
  * of the one before it, so manifests of different histories cannot be mixed.
  */
 
+import type { KeyObject } from "node:crypto";
 import { generationOf } from "../../crypto/sealed-object.js";
 import { own } from "../../checks/value-kinds.js";
 import { bornAt, manifestName } from "./object-names.js";
@@ -81,14 +82,15 @@ export interface Manifest {
   readonly reservation?: Reservation;
   /** Of a collection, ascending. Absent: an index, which has segments. */
   readonly shards?: readonly ShardRef[];
-  /** 32 random bytes in base64, from which the keys of the shards are derived. */
-  readonly shardSecret?: string;
-  /** The secret that a rotation of keys brings into force. Shards may have keys of either. */
-  readonly nextShardSecret?: string;
+  /**
+   * 32 random bytes each, from which the keys of the shards are derived: the secret in force and, during a rotation, the next one.
+   * Shards may have keys of either.
+   */
+  readonly shardSecrets?: readonly KeyObject[];
 }
 
 /** Members of the first manifest of a collection. */
-export type CollectionMembers = Pick<Manifest, "shards" | "shardSecret">;
+export type CollectionMembers = Pick<Manifest, "shards" | "shardSecrets">;
 
 /** A promise of the next commit. It keeps no writer from committing: it only asks them to wait. */
 export interface Reservation {

@@ -15,6 +15,7 @@ import {
   sealObject,
   tagBytes,
 } from "../../crypto/sealed-object.js";
+import { keyBytes, secretKey } from "../../crypto/keys.js";
 import { signatureBytes } from "../../crypto/signing.js";
 import { dimensionMax } from "../../engine/config.js";
 import { SealdexError } from "../../errors.js";
@@ -75,9 +76,10 @@ type StoredSegment = Omit<Stored<SegmentRef>, "namespace" | "model"> & {
 
 const digestBytes = 32;
 const shardIdBytes = 16;
-const shardSecretBytes = 32;
 
-interface StoredManifest extends Omit<Manifest, "model" | "segments"> {
+interface StoredManifest extends Omit<Manifest, "model" | "segments" | "shardSecrets"> {
+  /** In base64. */
+  readonly shardSecrets?: readonly string[];
   readonly model?: Stored<ModelRef>;
   /** Those of segments, each once, in the order of its first segment. */
   readonly namespaces?: readonly string[];
@@ -118,10 +120,11 @@ export function encodeManifest(manifest: Manifest): object {
     model: ref.model && models.get(ref.model),
   }));
   const used = segmentColumns.filter((name) => stored.some((ref) => ref[name] !== undefined));
-  const { shards } = manifest;
+  const { shards, shardSecrets } = manifest;
   return {
     ...manifest,
     shards: shards && Object.fromEntries(shardColumns.map((name) => [name, shards.map((ref) => ref[name])])),
+    shardSecrets: shardSecrets?.map((secret) => secret.export().toString("base64")),
     model: model && storedRef(model),
     namespaces: namespaces.size === 0 ? undefined : [...namespaces.keys()],
     models: models.size === 0 ? undefined : Array.from(models.keys(), shortName),
@@ -148,7 +151,7 @@ function storedRef<T extends ObjectRef>({ header, ...ref }: T) {
 function manifestCheck(indexId: Uint8Array, version: number, generation: number): Check<Manifest> {
   const check = storedCheck(indexId, version, generation);
   return (value) => {
-    const { model, namespaces, models, segments: stored, ...rest } = check(value);
+    const { model, namespaces, models, segments: stored, shardSecrets: secrets, ...rest } = check(value);
     const segments = stored.map(({ namespace, model: grouping, ...ref }, i) =>
       own({
         ...refOf("segment", ref),
@@ -158,7 +161,13 @@ function manifestCheck(indexId: Uint8Array, version: number, generation: number)
         ...(grouping !== undefined && { model: listed(models, grouping, `.segments.model[${i}]`) }),
       }),
     );
-    const manifest: Manifest = own({ ...rest, ...(model && { model: refOf("model", model) }), segments });
+    const manifest: Manifest = own({
+      ...rest,
+      // Outside of the heap, as all keys.
+      ...(secrets && { shardSecrets: secrets.map((secret) => secretKey(Buffer.from(secret, "base64"))) }),
+      ...(model && { model: refOf("model", model) }),
+      segments,
+    });
     segments.forEach((ref, i) => checkSegment(ref, segments[i - 1]?.sequence ?? 1, i));
     checkList(namespaces, placesOf(segments, "namespace"), ".namespaces");
     checkList(models, placesOf(segments, "model"), ".models");
@@ -211,8 +220,7 @@ function storedCheck(indexId: Uint8Array, version: number, generation: number): 
         digest: hexadecimal(digestBytes),
       }),
     ),
-    shardSecret: optional(base64(shardSecretBytes)),
-    nextShardSecret: optional(base64(shardSecretBytes)),
+    shardSecrets: optional(listOf(base64(keyBytes), 1, 2)),
   });
 }
 
@@ -255,14 +263,12 @@ function checkNamespaces({ segments, erasures = 0 }: Manifest): void {
 }
 
 /** A collection has shards, whose ranges are all of the hashes, and no segments. */
-function checkShards({ shards, shardSecret, nextShardSecret, segments, model }: Manifest): void {
-  if (shards === undefined) {
-    if (shardSecret === undefined && nextShardSecret === undefined) return;
-    throw new Misfit("no secret of shards without shards", ".shardSecret");
-  }
+function checkShards({ shards, shardSecrets, segments, model }: Manifest): void {
+  if ((shards === undefined) !== (shardSecrets === undefined))
+    throw new Misfit("shards and their secrets, or neither", ".shardSecrets");
+  if (shards === undefined) return;
   if (shards.length === 0 || shards.length > shardsMax)
     throw new Misfit(`1 to ${shardsMax} of them, got ${shards.length}`, ".shards");
-  if (shardSecret === undefined) throw new Misfit("the secret of shards", ".shardSecret");
   if (segments.length > 0 || model !== undefined) throw new Misfit("none beside shards", ".segments");
   shards.forEach(({ from }, i) => {
     const isNext = i === 0 ? from === 0 : from > shards[i - 1].from;
