@@ -67,7 +67,7 @@ export function* readItems(
   if (hasIdsAlone(include) && results.reserveBytes === undefined && refs.length <= decodedRowsMax) {
     const opened = openedIds(refs);
     if (opened !== undefined) {
-      noteOpened(refs, include);
+      noteOpened(refs, 0, refs.length, include);
       return opened;
     }
   }
@@ -174,10 +174,19 @@ function blocksOf(
   return [records, ...(include.has("contents") ? [contents] : [])].map((pages) => pages.ofRow(row));
 }
 
-/** Adds the blocks of rows that are in memory to the profile. */
-function noteOpened(refs: readonly RowRef[], include: ReadonlySet<MatchField>): void {
-  const blocks = () => refs.flatMap(({ segment, row }) => blocksOf(segment.reader.footer, row, include));
-  currentProfile()?.add({ cacheHits: new Set(blocks()).size });
+/** Adds the blocks of the rows from `start` to `end`, which are in memory, to the profile. */
+function noteOpened(
+  refs: readonly RowRef[],
+  start: number,
+  end: number,
+  include: ReadonlySet<MatchField>,
+): void {
+  const profile = currentProfile();
+  if (profile === undefined) return;
+  const blocks = refs
+    .slice(start, end)
+    .flatMap(({ segment, row }) => blocksOf(segment.reader.footer, row, include));
+  profile.add({ cacheHits: new Set(blocks).size });
 }
 
 /**
@@ -200,7 +209,7 @@ function openedRows(
     bytes += record.length + (contents?.length ?? 0);
     rows.push({ namespace: segment.namespace, record, contents });
   }
-  noteOpened(refs.slice(start, start + rows.length), include);
+  noteOpened(refs, start, start + rows.length, include);
   return needsVectors(include) ? withOpenedVectors(refs.slice(start, start + rows.length), rows) : rows;
 }
 
