@@ -14,7 +14,7 @@ import { checkIndexName, manifestName, recordName } from "../state/commit/object
 import { defineText } from "../text/define-text.js";
 import type { TextDefinition } from "../text/text-options.js";
 import { defineIndex } from "./define-index.js";
-import { openIndex } from "./open/assemble.js";
+import { openIndex, plainIndex } from "./open/assemble.js";
 import type { ClientResources, ClientStores } from "./open/client-resources.js";
 import { createRecord } from "./open/index-record.js";
 import type { OpenIndex } from "./open/open-index.js";
@@ -44,7 +44,7 @@ export async function createIndex(
   resources: ClientResources,
 ): Promise<OpenIndex> {
   const definition = await definitionOf(options, embedder);
-  return storeIndex({ ...options, source, definition }, stores, resources);
+  return storeIndex({ ...options, source, definition, members: undefined }, stores, resources);
 }
 
 /** The definition of a new index. */
@@ -61,7 +61,7 @@ interface NewIndex extends Pick<CreateIndexOptions, "indexName" | "signal"> {
   readonly source: KeySource;
   readonly definition: IndexDefinition;
   /** Of a collection: makes its shards. `id`: of the new collection. */
-  readonly members?: (id: Uint8Array) => Promise<CollectionMembers>;
+  readonly members: ((id: Uint8Array) => Promise<CollectionMembers>) | undefined;
 }
 
 /** Stores the first manifest and the record of a new index or collection. Throws as `createIndex`. */
@@ -78,6 +78,7 @@ export async function storeIndex(
   const name = recordName(indexName, 1);
   const { bytes, opened } = await createRecord(source, name, definition);
   const index = openIndex(indexName, opened, stores, resources, {
+    ...plainIndex,
     isCollection: members !== undefined,
   });
   const first = await members?.(opened.indexId);

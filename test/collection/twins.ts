@@ -7,6 +7,7 @@ import { seededRandom } from "../../src/engine/random.js";
 import { openParts } from "../../src/index/client-parts.js";
 import type { EmbeddedClient } from "../../src/index/embedded-client.js";
 import { EncryptedIndex } from "../../src/index/encrypted-index.js";
+import { plainIndex } from "../../src/index/open/assemble.js";
 import { findIndex, openRequest } from "../../src/index/open/find-index.js";
 
 export interface Twins {
@@ -31,7 +32,7 @@ export async function createTwins(
     openRequest({ indexName: collectionName, indexKey }),
     client.stores,
     openParts({ indexLocation: { location: "memory" } }, client.clock).resources,
-    { isCollection: true },
+    { ...plainIndex, isCollection: true },
   );
   await client.createIndex({ ...options, ...named });
   const index = await client.open(openRequest(named));

@@ -17,6 +17,7 @@ import {
 import { shardName } from "../../state/commit/object-names.js";
 import { type CreateRequest, definitionOf, storeIndex } from "../create-index.js";
 import { deleteIndex } from "../delete-index.js";
+import { plainIndex } from "../open/assemble.js";
 import type { ClientResources, ClientStores } from "../open/client-resources.js";
 import { findIndex, type OpenRequest } from "../open/find-index.js";
 import { NamespaceScopes } from "../open/namespace-scopes.js";
@@ -47,7 +48,7 @@ export async function createCollection(
       const key = deriveShardKey(secret, collectionId, from);
       const indexName = shardName(collectionId, from);
       const shard = await storeIndex(
-        { indexName, signal: options.signal, source: key, definition },
+        { indexName, signal: options.signal, source: key, definition, members: undefined },
         { ...stores, anchorStore: undefined },
         resources,
       );
@@ -74,7 +75,11 @@ export async function findCollection(
   resources: ClientResources,
 ): Promise<OpenCollection> {
   checkReadable(resources);
-  return collectionOf(await findIndex(request, stores, resources, { isCollection: true }), stores, resources);
+  return collectionOf(
+    await findIndex(request, stores, resources, { ...plainIndex, isCollection: true }),
+    stores,
+    resources,
+  );
 }
 
 /** The shards first: until all are deleted, the same call continues. */

@@ -13,7 +13,7 @@ import type { Anchor } from "../../state/commit/anchor.js";
 import type { Anchors } from "../../state/commit/anchored-history.js";
 import { type Manifest, type ShardRef } from "../../state/commit/manifest.js";
 import { shardName } from "../../state/commit/object-names.js";
-import { openIndex } from "../open/assemble.js";
+import { openIndex, plainIndex } from "../open/assemble.js";
 import type { ClientResources, ClientStores } from "../open/client-resources.js";
 import { openRecord, type OpenedRecord, type StoredRecord } from "../open/index-record.js";
 import type { OpenIndex } from "../open/open-index.js";
@@ -91,6 +91,7 @@ export class Shards {
     opened.keys.nameAs(head.keys);
     const anchors = new HeadAnchors(head, ref.indexId, (version) => shard.log.manifestAt(version));
     const shard = openIndex(name, opened, this.#stores, this.#resources, {
+      ...plainIndex,
       anchors,
       cursorsOf: head.indexId,
     });

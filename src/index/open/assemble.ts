@@ -21,23 +21,31 @@ import type { OpenIndex } from "./open-index.js";
 import { RecordAccess } from "./record-access.js";
 import { RewritingLock } from "./rewriting-lock.js";
 
+/** Each is an own member, since a polluted prototype must not give it. */
 export interface OpenOptions {
   /** The caller's own: older states are refused. */
-  readonly anchor?: Anchor | undefined;
+  readonly anchor: Anchor | undefined;
   /** Default: in the anchor location, if there is one. */
-  readonly anchors?: Anchors;
-  /** Whether it is the head of a collection. Default false. */
-  readonly isCollection?: boolean;
+  readonly anchors: Anchors | undefined;
+  /** Whether it is the head of a collection. */
+  readonly isCollection: boolean;
   /** Id of the index whose cursors name its states: of a shard, its collection. Default: its own. */
-  readonly cursorsOf?: Uint8Array;
+  readonly cursorsOf: Uint8Array | undefined;
 }
+
+export const plainIndex: OpenOptions = {
+  anchor: undefined,
+  anchors: undefined,
+  isCollection: false,
+  cursorsOf: undefined,
+};
 
 export function openIndex(
   indexName: string,
   record: OpenedRecord,
   stores: ClientStores,
   resources: ClientResources,
-  { anchor, anchors: given, isCollection, cursorsOf }: OpenOptions = {},
+  { anchor, anchors: given, isCollection, cursorsOf }: OpenOptions = plainIndex,
 ): OpenIndex {
   const { cache, clock, listings, maxStalenessMs, oblivious, samples } = resources;
   const { configStore, anchorStore } = stores;

@@ -5,7 +5,7 @@ import { SealdexError } from "../../errors.js";
 import { type KeySource, parseKeySource } from "../../keys/key-provider.js";
 import { type Anchor, decodeAnchor } from "../../state/commit/anchor.js";
 import { checkIndexName } from "../../state/commit/object-names.js";
-import { openIndex, type OpenOptions } from "./assemble.js";
+import { openIndex, type OpenOptions, plainIndex } from "./assemble.js";
 import type { ClientResources, ClientStores } from "./client-resources.js";
 import { openRecord } from "./index-record.js";
 import type { OpenIndex } from "./open-index.js";
@@ -31,7 +31,7 @@ export async function findIndex(
   { indexName, source, anchor, signal }: OpenRequest,
   stores: ClientStores,
   resources: ClientResources,
-  options: OpenOptions = {},
+  options: OpenOptions = plainIndex,
 ): Promise<OpenIndex> {
   const record = await findRecord(stores.configStore, indexName);
   if (record === undefined) throw new SealdexError("not_found", `index "${indexName}": no such index`);
