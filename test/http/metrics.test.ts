@@ -1,6 +1,7 @@
 /** Reports of the service: metrics, trainings, request ids. */
 
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { PerformanceObserver } from "node:perf_hooks";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type BlobStore, generateKey, openLocation, SealdexError } from "../../src/core.js";
 import { seededRandom } from "../../src/engine/random.js";
 import { Metrics } from "../../packages/server/src/metrics/metrics.js";
@@ -243,4 +244,15 @@ test("the measured recall is that of the open index that finds the least, with i
   expect(bound("low")).toBeLessThan(bound("found"));
   expect(bound("high")).toBeGreaterThanOrEqual(bound("found"));
   expect(bound("high")).toBeLessThanOrEqual(1);
+});
+
+test("services of one process share one observer of garbage collections and count their requests apart", async () => {
+  const observed = vi.spyOn(PerformanceObserver.prototype, "observe");
+  const other = new Metrics();
+  expect(observed).not.toHaveBeenCalled();
+  observed.mockRestore();
+  other.begin();
+  const texts = [await metrics.text(), await other.text()];
+  expect(texts.map((text) => valueOf(text, "sealdex_requests_under_way"))).toEqual([0, 1]);
+  for (const text of texts) expect(text).toContain("nodejs_gc_duration_seconds");
 });

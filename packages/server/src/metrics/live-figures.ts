@@ -1,5 +1,5 @@
 /**
- * The figures of the dashboard, from the registry behind `/metrics`. All count from the start of
+ * The figures of the dashboard, from the values behind `/metrics`. All count from the start of
  * the process.
  */
 
@@ -40,9 +40,9 @@ export class LiveFigures {
     this.#samples = samples;
   }
 
-  static async read({ registry }: Metrics): Promise<LiveFigures> {
-    const metrics = await registry.getMetricsAsJSON();
-    return new LiveFigures(new Map(metrics.map(({ name, values }) => [name, values])));
+  static async read(metrics: Metrics): Promise<LiveFigures> {
+    const all = await metrics.values();
+    return new LiveFigures(new Map(all.map(({ name, values }) => [name, values])));
   }
 
   /** The value of a metric without labels; 0 if there is none. */

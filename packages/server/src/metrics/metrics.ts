@@ -22,8 +22,20 @@ const topKLabel = "top_k";
 
 export type MetricValues = MetricObjectWithValues<MetricValue<string>>[];
 
+let shared: Registry | undefined;
+
+/** One registry for all services of the process: its observer of garbage collections cannot be stopped. */
+function processMetrics(): Registry {
+  if (shared === undefined) {
+    shared = new Registry();
+    collectDefaultMetrics({ register: shared });
+  }
+  return shared;
+}
+
 export class Metrics {
   readonly registry = new Registry();
+  readonly #ofProcess = processMetrics();
   readonly #requests = new Counter({
     name: "sealdex_requests_total",
     help: "Requests that were answered, and those whose client left (status 0).",
@@ -75,19 +87,19 @@ export class Metrics {
     registers: [this.registry],
   });
 
-  constructor() {
-    collectDefaultMetrics({ register: this.registry });
-  }
-
   /** The sum of this process and `others`. */
   async text(others: readonly MetricValues[] = []): Promise<string> {
-    if (others.length === 0) return this.registry.metrics();
+    if (others.length === 0) return this.#whole().metrics();
     return AggregatorRegistry.aggregate([await this.values(), ...others]).metrics();
   }
 
   /** The values of this process, for another one. */
   values(): Promise<MetricValues> {
-    return this.registry.getMetricsAsJSON();
+    return this.#whole().getMetricsAsJSON();
+  }
+
+  #whole(): Registry {
+    return Registry.merge([this.#ofProcess, this.registry]);
   }
 
   begin(): void {
