@@ -84,7 +84,7 @@ const table: Record<string, string> = {
   "state/commit/": "async/ checks/ crypto/ engine/config.ts keys/ storage/ errors.ts node:crypto",
   "query/snapshot/": "async/ checks/ crypto/ engine/ state/ storage/ errors.ts node:crypto",
   "query/words/": "api/ async/ checks/ engine/ query/ state/ text/ errors.ts",
-  "query/": "api/ async/ checks/ engine/ state/ errors.ts node:crypto",
+  "query/": "api/ async/ checks/ engine/ keys/ state/ errors.ts node:crypto",
   "index/open/":
     "api/ async/ checks/ crypto/ embedding/ engine/ keys/ query/ state/ storage/ text/ errors.ts node:crypto",
   "index/maintenance/": "async/ checks/ crypto/ engine/ index/open/ query/ state/ storage/ errors.ts",
@@ -92,13 +92,13 @@ const table: Record<string, string> = {
     "api/ async/ engine/ index/maintenance/ index/open/ query/ state/ errors.ts node:diagnostics_channel",
   "index/listing/": "api/ async/ checks/ engine/ index/open/ query/ state/ errors.ts node:crypto",
   "index/collection/":
-    "api/ async/ checks/ crypto/ embedding/ index/ keys/ query/ state/ errors.ts node:crypto node:util",
+    "api/ async/ checks/ crypto/ embedding/ engine/ index/ keys/ query/ state/ errors.ts node:crypto node:util",
   "index/locations/": "api/ checks/ index/ state/ storage/ errors.ts",
   "index/":
     "api/ async/ checks/ crypto/ embedding/ engine/ keys/ query/ state/ storage/ text/ errors.ts node:os node:util",
   "client/wire/": "api/ checks/ embedding/ engine/config.ts errors.ts",
   "client/": "api/ async/ checks/ engine/config.ts text/ errors.ts",
-  "service.ts": "api/ async/ checks/ client/wire/ embedding/ index/ keys/",
+  "service.ts": "api/ async/ checks/ client/wire/ embedding/ index/ keys/ query/",
   "core.ts": "api/ checks/ client/ crypto/ embedding/ engine/ index/ keys/ storage/ errors.ts",
   "langchain/langgraph/":
     "api/ checks/ embedding/ langchain/ errors.ts @langchain/core/ @langchain/langgraph-checkpoint node:crypto node:util",

@@ -9,6 +9,7 @@ import { useKernelThreads } from "../engine/threads/kernel-threads.js";
 import { BlockCache, cacheBytesDefault } from "../state/cache/block-cache.js";
 import type { Clock } from "../state/commit/clock.js";
 import { historyMs } from "../state/commit/retention.js";
+import type { SearchShards } from "../query/shard-search.js";
 import type { BlobStore } from "../storage/blob-store.js";
 import { isBlobStore, isPrivate, openLocation } from "../storage/location.js";
 import { storageTimeoutMsDefault } from "../storage/retrying.js";
@@ -32,7 +33,11 @@ export interface ClientParts {
 }
 
 /** Throws `invalid_request`. */
-export function openParts(given: EmbeddedClientOptions, clock: Clock): ClientParts {
+export function openParts(
+  given: EmbeddedClientOptions,
+  clock: Clock,
+  searchShards?: SearchShards,
+): ClientParts {
   const options = takeOptions(given, embeddedClientOptions);
   const { indexLocation, configLocation, anchorLocation, cacheBytesMax = cacheBytesDefault() } = options;
   const {
@@ -76,6 +81,7 @@ export function openParts(given: EmbeddedClientOptions, clock: Clock): ClientPar
       oblivious,
       runner,
       samples,
+      searchShards,
       jobsOf: (index) => maintenanceJobs(index, automaticTraining),
       makeRoom,
     },

@@ -32,7 +32,7 @@ import { createIndex, createRequest } from "./create-index.js";
 import { deleteIndex } from "./delete-index.js";
 import { EncryptedIndex } from "./encrypted-index.js";
 import { listNames } from "./list-indexes.js";
-import type { ClientStores } from "./open/client-resources.js";
+import type { ClientResources, ClientStores } from "./open/client-resources.js";
 import { findIndex, type OpenRequest, openRequest } from "./open/find-index.js";
 import type { OpenIndex } from "./open/open-index.js";
 
@@ -42,8 +42,8 @@ export class EmbeddedClient implements EmbeddedClientType {
   readonly #calls = new Calls({ isOver: isTurnOver, next: nextTurn });
   #closing: Promise<void> | undefined;
 
-  constructor(options: EmbeddedClientOptions, clock: Clock = systemClock) {
-    this.#parts = openParts(options, clock);
+  constructor(options: EmbeddedClientOptions, clock = systemClock, parts = openParts(options, clock)) {
+    this.#parts = parts;
   }
 
   async createIndex(options: CreateIndexOptions): Promise<VectorIndex> {
@@ -153,8 +153,12 @@ export class EmbeddedClient implements EmbeddedClientType {
     return this.#parts.stores;
   }
 
+  get resources(): ClientResources {
+    return this.#parts.resources;
+  }
+
   get clock(): Clock {
-    return this.#parts.resources.clock;
+    return this.resources.clock;
   }
 
   /** Runs `work` as a call of this client. */

@@ -19,6 +19,9 @@ interface Generation {
   since?: number | undefined;
 }
 
+/** Keys of the names of ids and of namespaces. */
+export type NamingKeys = Pick<KeyRing, "id" | "namespaceName">;
+
 export class KeyRing {
   /** Computes fingerprints of ids. */
   id: KeyObject;
@@ -49,7 +52,7 @@ export class KeyRing {
   }
 
   /** Names ids and namespaces as another index does: a shard as its collection, so that all shards order equal scores alike. */
-  nameAs({ id, namespaceName }: KeyRing): void {
+  nameAs({ id, namespaceName }: NamingKeys): void {
     this.id = id;
     this.namespaceName = namespaceName;
   }

@@ -4,13 +4,16 @@
  * vectors are searched part by part, since each part has lists of its own.
  */
 
+import type { CompiledFilter } from "../api/filter/compile.js";
 import { plainResults } from "../api/served-index.js";
+import type { CallOptions } from "../api/vector-index.js";
 import { createSemaphore } from "../async/semaphore.js";
 import type { Candidate } from "../engine/top-k.js";
 import { run, type Task, waitFor } from "../engine/threads/run.js";
 import type { IndexCache } from "../state/cache/index-cache.js";
 import type { Manifest } from "../state/commit/manifest.js";
 import { readItems } from "./read-items.js";
+import type { Probing } from "./list-limits.js";
 import type { SearchResult } from "./scan-list-blocks.js";
 import type { Searcher } from "./searcher.js";
 import { fingerprintsIn } from "./snapshot/find-rows.js";
@@ -34,15 +37,30 @@ export interface PartNaming {
   partOf(fingerprint: Uint8Array): number;
 }
 
+interface PartsQuery extends CallOptions, Probing {
+  readonly filter?: CompiledFilter;
+}
+
+/** The results of all parts, in their order. */
+export type SearchElsewhere = (vector: Float32Array, query: PartsQuery) => Promise<SearchResult[]>;
+
 /** Parts that one query searches at a time: each holds codes in memory. */
 const partsTogether = 16;
 
 export class CombinedSnapshot extends Snapshot {
   readonly parts: readonly SnapshotPart[];
   readonly naming: PartNaming;
+  /** Undefined: parts are searched here. */
+  readonly searchElsewhere: SearchElsewhere | undefined;
   readonly #owners: ReadonlyMap<OpenSegment, Snapshot>;
 
-  constructor(manifest: Manifest, parts: readonly SnapshotPart[], naming: PartNaming, cache: IndexCache) {
+  constructor(
+    manifest: Manifest,
+    parts: readonly SnapshotPart[],
+    naming: PartNaming,
+    cache: IndexCache,
+    searchElsewhere: SearchElsewhere | undefined,
+  ) {
     const owned = parts.flatMap(({ snapshot }) =>
       snapshot.segments.map((segment) => ({ segment, snapshot })),
     );
@@ -51,6 +69,7 @@ export class CombinedSnapshot extends Snapshot {
     super(manifest, segments, undefined, cache, expiredOf(parts));
     this.parts = parts;
     this.naming = naming;
+    this.searchElsewhere = searchElsewhere;
     this.#owners = new Map(owned.map(({ segment, snapshot }) => [segment, snapshot]));
   }
 
@@ -122,13 +141,18 @@ interface Found {
 
 /** The nearest rows of all parts: `search` finds the nearest of one, in its order. */
 export function* searchParts(
-  { parts, naming }: CombinedSnapshot,
-  topK: number,
+  snapshot: CombinedSnapshot,
+  vector: Float32Array,
+  query: PartsQuery,
   search: (part: SnapshotPart, topK: number) => Task<SearchResult>,
 ): Task<SearchResult> {
+  const { parts, naming, searchElsewhere } = snapshot;
+  const { topK } = query;
   const inTurn = createSemaphore(partsTogether);
-  const searching = parts.map((part) => inTurn(() => run(search(part, Math.min(topK, rowsOfPart(part))))));
-  const results = yield* waitFor(Promise.all(searching));
+  const searchHere = (part: SnapshotPart) =>
+    inTurn(() => run(search(part, Math.min(topK, rowsOfPart(part)))));
+  const searching = searchElsewhere?.(vector, query) ?? Promise.all(parts.map(searchHere));
+  const results = yield* waitFor(searching);
   const found = results.flatMap(({ candidates, rows }, part) =>
     candidates.map((candidate, i): Found => ({ candidate, ref: rows[i], part })),
   );

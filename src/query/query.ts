@@ -57,7 +57,7 @@ export function nearest(
   options: CheckedQuery,
 ): Task<SearchResult> {
   if (snapshot instanceof CombinedSnapshot) {
-    return searchParts(snapshot, options.topK, (part, topK) =>
+    return searchParts(snapshot, vector, options, (part, topK) =>
       nearest(part.searcher, part.snapshot, vector, { ...options, topK }),
     );
   }

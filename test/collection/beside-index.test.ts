@@ -1,10 +1,13 @@
 /** A collection answers as one index with the same items does, in every way of reading and after every kind of change. */
 
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import type { Filter } from "../../src/api/filter/compile.js";
 import type { ItemPage, ListItemsOptions, VectorIndex } from "../../src/api/vector-index.js";
 import { seededRandom } from "../../src/engine/random.js";
 import { EmbeddedClient } from "../../src/index/embedded-client.js";
+import { Leaf } from "../../src/index/collection/leaf.js";
+import { createRouter } from "../../src/index/collection/router.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
 import { byScore, createTwins, onBoth, randomItems, randomVector, type Twins } from "./twins.js";
 
 const filters: (Filter | undefined)[] = [
@@ -14,13 +17,18 @@ const filters: (Filter | undefined)[] = [
 ];
 const texts = ["river", "stone harbor", '"river stone"', "+river -stone lantern", "ri* winter"];
 
-let client: EmbeddedClient;
+const indexLocation = createMemoryStore();
+const here = new EmbeddedClient({ indexLocation: { location: "memory" }, automaticTraining: false });
+const leafClient = new EmbeddedClient({ indexLocation });
+const leaf = new Leaf(leafClient);
+const router = createRouter({ indexLocation, automaticTraining: false }, (...search) =>
+  leaf.search(...search),
+);
+const clients = { here: here, "by a leaf": router };
 
-beforeAll(() => {
-  client = new EmbeddedClient({ indexLocation: { location: "memory" }, automaticTraining: false });
+afterAll(async () => {
+  await Promise.all([here, router, leafClient].map((client) => client.close()));
 });
-
-afterAll(() => client.close());
 
 async function fill({ index, collection }: Twins): Promise<void> {
   for (const each of [index, collection]) {
@@ -107,10 +115,15 @@ async function allPages(index: VectorIndex, options: ListItemsOptions): Promise<
   }
 }
 
-test.each([1, 8, 32])(
-  "of %i shards: exact searches, words, both, filters, orders, namespaces",
-  async (shards) => {
-    const twins = await createTwins(client, shards);
+test.each([
+  [1, "here"],
+  [8, "here"],
+  [32, "here"],
+  [8, "by a leaf"],
+] as const)(
+  "of %i shards that are searched %s: exact searches, words, both, filters, orders, namespaces",
+  async (shards, place) => {
+    const twins = await createTwins(clients[place], shards);
     await expectSame(twins, 2);
     await fill(twins);
     await expectSame(twins, 24);
@@ -120,8 +133,8 @@ test.each([1, 8, 32])(
   },
 );
 
-test("after every kind of change", async () => {
-  const twins = await createTwins(client, 5);
+test.each(["here", "by a leaf"] as const)("searched %s, after every kind of change", async (place) => {
+  const twins = await createTwins(clients[place], 5);
   await fill(twins);
   const results = await onBoth(twins, async (index) => [
     await index.update({ filter: { year: 2004 } }, { metadata: { year: 2013 } }),

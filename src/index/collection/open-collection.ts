@@ -6,6 +6,7 @@ import { deriveShardKey, fingerprint, keyBytes, secretKey } from "../../crypto/k
 import type { Embedder } from "../../embedding/embedder.js";
 import { SealdexError } from "../../errors.js";
 import { CombinedSnapshot } from "../../query/combined-snapshot.js";
+import { searchByLeaves, type SearchShards } from "../../query/shard-search.js";
 import type { SnapshotObjects } from "../../query/snapshot/open-snapshots.js";
 import { IndexCache } from "../../state/cache/index-cache.js";
 import {
@@ -113,7 +114,8 @@ function collectionOf(head: OpenIndex, stores: ClientStores, resources: ClientRe
   const { maxStalenessMs, oblivious } = resources;
   const shards = new Shards(head, stores, resources);
   const cache = new IndexCache(resources.cache);
-  const objectsOf = (namespace: string | undefined) => objectsIn(shards, namespace, cache);
+  const { searchShards } = resources;
+  const objectsOf = (namespace: string | undefined) => objectsIn(shards, namespace, cache, searchShards);
   const scopes = new NamespaceScopes({
     log,
     objectsOf,
@@ -128,7 +130,12 @@ function collectionOf(head: OpenIndex, stores: ClientStores, resources: ClientRe
 }
 
 /** Opens all shards at the states that a manifest names; of one namespace, or of all. */
-function objectsIn(shards: Shards, namespace: string | undefined, cache: IndexCache): SnapshotObjects {
+function objectsIn(
+  shards: Shards,
+  namespace: string | undefined,
+  cache: IndexCache,
+  searchShards: SearchShards | undefined,
+): SnapshotObjects {
   const openPart = async (ref: ShardRef) => {
     const shard = await shards.open(ref);
     const { searcher, snapshots } = namespace === undefined ? shard : shard.scopes.of(namespace);
@@ -142,7 +149,11 @@ function objectsIn(shards: Shards, namespace: string | undefined, cache: IndexCa
         fingerprintOf: (id: string) => fingerprint(shards.head.keys.id, id),
         partOf: (own: Uint8Array) => shardOf(refs, own),
       };
-      return new CombinedSnapshot(manifest, parts, naming, cache);
+      const { indexId, keys } = shards.head;
+      const collection = { id: Buffer.from(indexId).toString("hex"), keys };
+      const addressed = { collection, shards: shards.addresses(manifest), namespace };
+      const byLeaves = searchShards && searchByLeaves(searchShards, addressed, parts);
+      return new CombinedSnapshot(manifest, parts, naming, cache, byLeaves);
     },
     release: (snapshot) => snapshot.cache.close(),
     model: () => Promise.reject(new SealdexError("internal", "collection: models are those of its shards")),

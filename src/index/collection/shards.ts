@@ -5,19 +5,19 @@
  * acknowledged once the head names it, and no shard is read or continued at a state that does not descend from the one that the head names.
  */
 
+import type { KeyObject } from "node:crypto";
 import { memoize } from "../../async/memoize.js";
 import { createSemaphore } from "../../async/semaphore.js";
 import { deriveShardKey } from "../../crypto/keys.js";
 import { SealdexError } from "../../errors.js";
+import type { ShardAddress } from "../../query/shard-search.js";
 import type { Anchor } from "../../state/commit/anchor.js";
 import type { Anchors } from "../../state/commit/anchored-history.js";
 import { type Manifest, type ShardRef } from "../../state/commit/manifest.js";
-import { shardName } from "../../state/commit/object-names.js";
 import { openIndex, plainIndex } from "../open/assemble.js";
 import type { ClientResources, ClientStores } from "../open/client-resources.js";
-import { openRecord, type OpenedRecord, type StoredRecord } from "../open/index-record.js";
 import type { OpenIndex } from "../open/open-index.js";
-import { findRecord } from "../open/record-access.js";
+import { findShard } from "./find-shard.js";
 
 /** Shards at which one call works at a time. */
 const together = 32;
@@ -38,6 +38,10 @@ export class Shards {
   readonly #resources: ClientResources;
   /** By index id. */
   readonly #open = new Map<string, Promise<OpenIndex>>();
+  /** Of the manifest whose keys are known. */
+  #secrets: readonly KeyObject[] = [];
+  /** By the beginning of the shard. */
+  readonly #keys = new Map<number, readonly KeyObject[]>();
   /** The manifest that was read last, by index id. */
   readonly #states = new Map<string, { readonly digest: string; readonly manifest: Manifest }>();
 
@@ -76,18 +80,31 @@ export class Shards {
     );
   }
 
+  /** The shards as leaves find them. */
+  addresses(manifest: Manifest): ShardAddress[] {
+    return shardsOf(manifest).map((ref) => ({ ...ref, keys: this.#keysOf(ref, manifest) }));
+  }
+
+  /** One of them opens the shard. */
+  #keysOf({ from }: ShardRef, { shardSecrets = [] }: Manifest): readonly KeyObject[] {
+    const isKnown =
+      shardSecrets.length === this.#secrets.length &&
+      shardSecrets.every((secret, i) => secret.equals(this.#secrets[i]));
+    if (!isKnown) {
+      this.#secrets = shardSecrets;
+      this.#keys.clear();
+    }
+    const known = this.#keys.get(from);
+    if (known !== undefined) return known;
+    const keys = shardSecrets.map((secret) => deriveShardKey(secret, this.head.indexId, from));
+    this.#keys.set(from, keys);
+    return keys;
+  }
+
   async #find(ref: ShardRef): Promise<OpenIndex> {
     const { head } = this;
-    const name = shardName(head.indexId, ref.from);
-    const [record, manifest] = await Promise.all([
-      findRecord(this.#stores.configStore, name),
-      head.log.knownOrNewest(),
-    ]);
-    if (record === undefined) throw this.#fault("missing_object", "a shard is gone");
-    const opened = await this.#unlock(record, ref, manifest);
-    if (Buffer.from(opened.indexId).toString("hex") !== ref.indexId) {
-      throw this.#fault("rollback_detected", "a shard was replaced by another index");
-    }
+    const keys = this.#keysOf(ref, await head.log.knownOrNewest());
+    const { name, opened } = await findShard(this.#stores, head.indexId, ref, keys);
     opened.keys.nameAs(head.keys);
     const anchors = new HeadAnchors(head, ref.indexId, (version) => shard.log.manifestAt(version));
     const shard = openIndex(name, opened, this.#stores, this.#resources, {
@@ -96,23 +113,6 @@ export class Shards {
       cursorsOf: head.indexId,
     });
     return shard;
-  }
-
-  async #unlock(record: StoredRecord, { from }: ShardRef, manifest: Manifest): Promise<OpenedRecord> {
-    let failure: unknown;
-    for (const secret of manifest.shardSecrets ?? []) {
-      try {
-        return await openRecord(deriveShardKey(secret, this.head.indexId, from), record);
-      } catch (error) {
-        if (!(error instanceof SealdexError && error.code === "wrong_index_key")) throw error;
-        failure = error;
-      }
-    }
-    throw failure;
-  }
-
-  #fault(code: "missing_object" | "rollback_detected", what: string): SealdexError {
-    return new SealdexError(code, `collection "${this.head.indexName}": ${what}`);
   }
 }
 

@@ -2,6 +2,7 @@
 
 import type { BlockCache } from "../../state/cache/block-cache.js";
 import { openFolder } from "../../state/commit/index-folder.js";
+import type { SearchShards } from "../../query/shard-search.js";
 import type { BlobStore } from "../../storage/blob-store.js";
 import type { Retention } from "./dropped-objects.js";
 import type { Listings } from "./listings.js";
@@ -34,6 +35,8 @@ export interface ClientResources extends Retention {
   /** See `EmbeddedClientOptions`. */
   readonly oblivious: boolean;
   readonly samples: QuerySamples;
+  /** Searches shards of collections in other processes. Default: in this one. */
+  readonly searchShards?: SearchShards | undefined;
   /** The jobs that commits make due. */
   jobsOf(index: OpenIndex): readonly Job[];
   /** Called when a location is full. */

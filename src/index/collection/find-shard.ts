@@ -1,0 +1,40 @@
+/** Finds the record of a shard, which only the collection's secrets open. */
+
+import type { KeyObject } from "node:crypto";
+import { SealdexError } from "../../errors.js";
+import type { ShardRef } from "../../state/commit/manifest.js";
+import { shardName } from "../../state/commit/object-names.js";
+import type { ClientStores } from "../open/client-resources.js";
+import { openRecord, type OpenedRecord } from "../open/index-record.js";
+import { findRecord } from "../open/record-access.js";
+
+interface FoundShard {
+  readonly name: string;
+  readonly opened: OpenedRecord;
+  /** The key that opened it. */
+  readonly key: KeyObject;
+}
+
+/** Throws `missing_object`, `rollback_detected` if the record is of another index, and `wrong_index_key` if none of the keys opens it. */
+export async function findShard(
+  { configStore }: ClientStores,
+  collectionId: Uint8Array,
+  { from, indexId }: Pick<ShardRef, "from" | "indexId">,
+  keys: readonly KeyObject[],
+): Promise<FoundShard> {
+  const name = shardName(collectionId, from);
+  const record = await findRecord(configStore, name);
+  if (record === undefined) throw new SealdexError("missing_object", "collection: a shard is gone");
+  let failure: unknown;
+  for (const key of keys) {
+    try {
+      const opened = await openRecord(key, record);
+      if (Buffer.from(opened.indexId).toString("hex") === indexId) return { name, opened, key };
+      throw new SealdexError("rollback_detected", "collection: a shard was replaced by another index");
+    } catch (error) {
+      if (!(error instanceof SealdexError && error.code === "wrong_index_key")) throw error;
+      failure = error;
+    }
+  }
+  throw failure;
+}

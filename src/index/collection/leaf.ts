@@ -1,0 +1,114 @@
+/** Searches shards for routers and keeps them open. A shard answers at the state that a router names: storage is not asked for a newer one. */
+
+import type { KeyObject } from "node:crypto";
+import { compileFilter } from "../../api/filter/compile.js";
+import type { Client } from "../../api/vector-index.js";
+import { plainResults } from "../../api/served-index.js";
+import { memoize } from "../../async/memoize.js";
+import { run } from "../../engine/threads/run.js";
+import { nearest } from "../../query/query.js";
+import {
+  type CollectionNaming,
+  foundRows,
+  type ShardAddress,
+  type ShardRow,
+  type ShardSearch,
+} from "../../query/shard-search.js";
+import type { Snapshot } from "../../query/snapshot/snapshot.js";
+import type { Manifest } from "../../state/commit/manifest.js";
+import { openIndex } from "../open/assemble.js";
+import type { EmbeddedClient } from "../embedded-client.js";
+import type { SearchTarget } from "../open/namespace-scopes.js";
+import type { OpenIndex } from "../open/open-index.js";
+import { findShard } from "./find-shard.js";
+import { forEach } from "./shards.js";
+
+interface OpenShard {
+  readonly index: OpenIndex;
+  /** That opened it. */
+  readonly key: KeyObject;
+  /** The state that was named last. */
+  state: { readonly digest: string; readonly manifest: Manifest } | undefined;
+  /** In milliseconds since 1970. */
+  usedAt: number;
+}
+
+export class Leaf {
+  readonly #client: EmbeddedClient;
+  /** By index id. */
+  readonly #open = new Map<string, Promise<OpenShard>>();
+
+  /** `client` must be an embedded client of this package. */
+  constructor(client: Client) {
+    this.#client = client as Client & EmbeddedClient;
+  }
+
+  /**
+   * The nearest rows of each shard, nearest first. Throws `wrong_index_key`, and `missing_object` for states whose objects were deleted, which
+   * storage keeps for 15 minutes.
+   */
+  search(
+    search: ShardSearch,
+    shards: readonly ShardAddress[],
+    signal: AbortSignal | undefined,
+  ): Promise<ShardRow[][]> {
+    const filter = search.filter === undefined ? undefined : compileFilter(JSON.parse(search.filter));
+    const { topK, effort } = search;
+    const query = { ...plainResults, topK, effort, signal, include: noFields, filter };
+    return this.#client.during(signal, () =>
+      forEach(shards, async (shard) => {
+        const { searcher, snapshot } = await this.#stateOf(search, shard);
+        snapshot.uses++;
+        try {
+          return foundRows(await run(nearest(searcher, snapshot, search.vector, query), signal));
+        } finally {
+          snapshot.uses--;
+        }
+      }),
+    );
+  }
+
+  /** Closes shards that no router has asked for since this time, in milliseconds since 1970, and forgets their keys. */
+  async dropUnused(since: number): Promise<void> {
+    for (const [indexId, opening] of this.#open) {
+      if ((await opening).usedAt < since) this.#open.delete(indexId);
+    }
+  }
+
+  async #stateOf(
+    { collection, namespace }: ShardSearch,
+    shard: ShardAddress,
+  ): Promise<Pick<SearchTarget, "searcher"> & { readonly snapshot: Snapshot }> {
+    const opened = await this.#find(collection, shard);
+    opened.usedAt = this.#client.clock.wall();
+    const { index } = opened;
+    const { searcher, snapshots } = namespace === undefined ? index : index.scopes.of(namespace);
+    if (opened.state?.digest !== shard.digest) {
+      opened.state = { digest: shard.digest, manifest: await index.log.manifestOf(shard) };
+    }
+    return { searcher, snapshot: await snapshots.at(opened.state.manifest) };
+  }
+
+  /** The keys are compared each time: they are the router's right to read. */
+  async #find(collection: CollectionNaming, shard: ShardAddress): Promise<OpenShard> {
+    const known = await memoize(this.#open, shard.indexId, () => this.#load(collection, shard));
+    const { id, namespaceName } = collection.keys;
+    const { keys } = known.index;
+    const isNamedAlike = keys.id.equals(id) && keys.namespaceName.equals(namespaceName);
+    if (isNamedAlike && shard.keys.some((key) => key.equals(known.key))) return known;
+    // The key may have been rotated.
+    const loaded = await this.#load(collection, shard);
+    this.#open.set(shard.indexId, Promise.resolve(loaded));
+    return loaded;
+  }
+
+  async #load({ id, keys }: CollectionNaming, shard: ShardAddress): Promise<OpenShard> {
+    const { stores, resources } = this.#client;
+    const { name, opened, key } = await findShard(stores, Buffer.from(id, "hex"), shard, shard.keys);
+    opened.keys.nameAs(keys);
+    const index = openIndex(name, opened, { ...stores, anchorStore: undefined }, resources);
+    return { index, key, state: undefined, usedAt: 0 };
+  }
+}
+
+const noFields: ReadonlySet<never> = new Set();

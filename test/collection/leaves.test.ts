@@ -1,0 +1,126 @@
+/** Leaves search shards at the states that routers name, for those that have their keys. */
+
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { VectorIndex } from "../../src/api/vector-index.js";
+import { generateKey, secretKey } from "../../src/crypto/keys.js";
+import { Leaf } from "../../src/index/collection/leaf.js";
+import { createRouter } from "../../src/index/collection/router.js";
+import { EmbeddedClient } from "../../src/index/embedded-client.js";
+import type { SearchShards, ShardRow } from "../../src/query/shard-search.js";
+import type { BlobStore } from "../../src/storage/blob-store.js";
+import { createMemoryStore } from "../../src/storage/memory.js";
+import { randomItems } from "./twins.js";
+
+const indexKey = generateKey();
+const named = { indexName: "notes", indexKey };
+const queryVector = randomItems(1, 1)[0].vector ?? [];
+
+let read: string[];
+let leafClient: EmbeddedClient;
+let leaf: Leaf;
+let router: EmbeddedClient;
+let asked: Parameters<SearchShards>[];
+let answer: (rows: ShardRow[][]) => ShardRow[][];
+let notes: VectorIndex;
+
+/** Notes what its user reads. */
+function noting(store: BlobStore, calls: string[]): BlobStore {
+  return { ...store, read: (key, ...others) => (calls.push(key), store.read(key, ...others)) };
+}
+
+beforeEach(async () => {
+  const store = createMemoryStore();
+  const options = { automaticTraining: false, retentionMs: 60_000 };
+  read = [];
+  asked = [];
+  answer = (rows) => rows;
+  leafClient = new EmbeddedClient({ ...options, indexLocation: noting(store, read) });
+  leaf = new Leaf(leafClient);
+  router = createRouter({ ...options, indexLocation: store }, async (...search) => {
+    asked.push(search);
+    return answer(await leaf.search(...search));
+  });
+  notes = await router.createCollection({ ...named, shards: 4 });
+  await notes.upsert(randomItems(400, 1));
+});
+
+afterEach(async () => {
+  await router.close();
+  await leafClient.close();
+});
+
+test("a warm query reads nothing at a leaf, since the router names the state", async () => {
+  const first = await notes.query({ queryVector });
+  read.length = 0;
+  expect(await notes.query({ queryVector })).toEqual(first);
+  expect(read).toEqual([]);
+  await notes.upsert([{ id: "nearest", vector: queryVector }]);
+  const [{ id }] = await notes.query({ queryVector, topK: 1, filter: { year: { $exists: false } } });
+  expect(id).toBe("nearest");
+  expect(read).not.toEqual([]);
+});
+
+test("a leaf that has seen newer states answers at the one that is named", async () => {
+  await notes.query({ queryVector });
+  const old = asked[0];
+  const before = await leaf.search(...old);
+  await notes.delete({ deleteAll: true });
+  expect(await notes.query({ queryVector })).toEqual([]);
+  expect(await leaf.search(...old)).toEqual(before);
+  expect(before.flat().length).toBeGreaterThan(0);
+});
+
+test("a leaf answers for no key but the shard's, also if it has the shard open", async () => {
+  await notes.query({ queryVector });
+  const [search, shards] = asked[0];
+  const forged = shards.map((shard) => ({ ...shard, keys: [secretKey(Buffer.alloc(32, 1))] }));
+  await expect(leaf.search(search, forged, undefined)).rejects.toMatchObject({ code: "wrong_index_key" });
+  const exchanged = shards.map((shard, i) => ({ ...shard, keys: shards[(i + 1) % shards.length].keys }));
+  await expect(leaf.search(search, exchanged, undefined)).rejects.toMatchObject({ code: "wrong_index_key" });
+});
+
+test("a leaf takes no other state for the one that is named", async () => {
+  await notes.query({ queryVector });
+  const [search, shards] = asked[0];
+  const another = shards.map((shard) => ({ ...shard, digest: "00".repeat(32) }));
+  await expect(leaf.search(search, another, undefined)).rejects.toMatchObject({ code: "rollback_detected" });
+  const replaced = shards.map((shard, i) => ({ ...shard, indexId: shards[(i + 1) % shards.length].indexId }));
+  await expect(new Leaf(leafClient).search(search, replaced, undefined)).rejects.toMatchObject({
+    code: "rollback_detected",
+  });
+});
+
+test("a key is forgotten once no router has used it for a while", async () => {
+  await notes.query({ queryVector });
+  await leaf.dropUnused(0);
+  read.length = 0;
+  await notes.query({ queryVector });
+  expect(read).toEqual([]);
+  await leaf.dropUnused(Infinity);
+  await notes.query({ queryVector });
+  expect(read).not.toEqual([]);
+});
+
+test("queries go on after the key of the collection was rotated", async () => {
+  const before = await notes.query({ queryVector });
+  await notes.rotateKey(generateKey());
+  expect(await notes.query({ queryVector })).toEqual(before);
+});
+
+test("an empty collection, and a query for nothing, ask no leaf", async () => {
+  asked.length = 0;
+  expect(await notes.query({ queryVector, topK: 0 })).toEqual([]);
+  await notes.delete({ deleteAll: true });
+  await notes.compact();
+  asked.length = 0;
+  expect(await notes.query({ queryVector })).toEqual([]);
+  expect(asked).toEqual([]);
+});
+
+test.each([
+  ["a segment", (row: ShardRow) => ({ ...row, segment: "segments/other" })],
+  ["a row", (row: ShardRow) => ({ ...row, row: 10_000 })],
+])("%s that the named state does not have is refused", async (_, change) => {
+  answer = ([[first, ...others], ...shards]) => [[change(first), ...others], ...shards];
+  await expect(notes.query({ queryVector })).rejects.toMatchObject({ code: "internal" });
+});
