@@ -50,14 +50,15 @@ const serverTable: Record<string, string> = {
   "access/": "http/ indexes/ processes/ fastify node:crypto rate-limiter-flexible sealdex/core sealdex/wire",
   "audit/":
     "access/ http/ settings/ fastify node:crypto node:fs/promises node:path sealdex/core sealdex/wire",
-  "settings/": "http/ node:crypto node:fs node:net node:url pino sealdex/core sealdex/wire yaml",
+  "leaves/": "schemas/ node:crypto node:dns/promises node:perf_hooks sealdex/core sealdex/wire",
+  "settings/": "http/ leaves/ node:crypto node:fs node:net node:url pino sealdex/core sealdex/wire yaml",
   "metrics/": "http/ indexes/ fastify prom-client sealdex/core",
-  "schemas/": "access/ audit/ indexes/ metrics/ sealdex/core sealdex/wire typebox",
+  "schemas/": "access/ audit/ indexes/ metrics/ node:crypto sealdex/core sealdex/wire typebox typebox/value",
   "routes/":
-    "access/ audit/ http/ indexes/ metrics/ processes/ schemas/ fastify node:crypto node:http sealdex/core sealdex/wire",
+    "access/ audit/ http/ indexes/ leaves/ metrics/ processes/ schemas/ fastify node:crypto node:http sealdex/core sealdex/wire",
   "app.ts": "access/ audit/ http/ indexes/ metrics/ processes/ routes/ fastify sealdex/core",
   "commands/":
-    "access/ audit/ http/ metrics/ processes/ settings/ app.ts cli-progress commander node:cluster node:events node:fs/promises node:http node:https node:stream node:stream/promises sealdex/core sealdex/wire",
+    "access/ audit/ http/ leaves/ metrics/ processes/ settings/ app.ts cli-progress commander node:cluster node:events node:fs/promises node:http node:https node:stream node:stream/promises sealdex/core sealdex/wire",
   "main.ts": "commands/ settings/ commander node:fs sealdex/core",
 };
 

@@ -25,7 +25,13 @@ let notes: VectorIndex;
 
 /** Notes what its user reads. */
 function noting(store: BlobStore, calls: string[]): BlobStore {
-  return { ...store, read: (key, ...others) => (calls.push(key), store.read(key, ...others)) };
+  return {
+    ...store,
+    read(key, ...others) {
+      calls.push(key);
+      return store.read(key, ...others);
+    },
+  };
 }
 
 beforeEach(async () => {

@@ -34,6 +34,7 @@ const table: Readonly<Record<string, readonly Scope[]>> = {
   "POST /v1/vectors/upsert_binary": ["write"],
   "POST /v1/vectors/update": ["write"],
   "POST /v1/vectors/delete": ["write"],
+  "POST /v1/leaf/search": ["read"],
   "GET /v1/admin/live": ["admin"],
   "GET /v1/admin/locations": ["admin"],
   "POST /v1/admin/open-indexes": ["admin"],

@@ -2,10 +2,12 @@
 
 import cluster from "node:cluster";
 import { checkLocations, createClient, openLocation, type StorageLocation } from "sealdex/core";
+import { createRouter } from "sealdex/wire";
 import { createApp } from "../app.js";
 import { expiryOf, readCertificates } from "../http/certificates.js";
 import { AuditLog } from "../audit/audit-log.js";
 import { openLog, textOf } from "../settings/log-output.js";
+import { Leaves } from "../leaves/leaves.js";
 import { measureCache } from "../metrics/measure-cache.js";
 import { Metrics } from "../metrics/metrics.js";
 import { unknownVariables } from "../settings/load-settings.js";
@@ -41,6 +43,7 @@ async function serveHere(settings: Settings, version: string): Promise<void> {
     dashboard,
     tls,
     processes,
+    leaves,
     ...clientOptions
   } = settings;
   const { indexLocation, configLocation, anchorLocation, ...others } = clientOptions;
@@ -53,12 +56,16 @@ async function serveHere(settings: Settings, version: string): Promise<void> {
   const indexStore = open(indexLocation, "index");
   const configStore = configLocation === undefined ? indexStore : open(configLocation, "config");
   const anchorStore = anchorLocation && open(anchorLocation, "anchor");
-  const client = createClient({
+  const stores = {
     ...others,
     indexLocation: indexStore,
     configLocation: configStore,
     ...(anchorStore && { anchorLocation: anchorStore }),
-  });
+  };
+  const client =
+    leaves === undefined
+      ? createClient(stores)
+      : createRouter(stores, new Leaves(leaves.find, leaves.apiKey, metrics).search);
   measureCache(metrics, client);
   const certificates = tls && readCertificates(tls);
   if (certificates !== undefined) {
@@ -104,8 +111,8 @@ async function serveHere(settings: Settings, version: string): Promise<void> {
       await app.close();
       await client.close();
       await audit?.close();
-      const stores = new Set([indexStore, configStore, ...(anchorStore ? [anchorStore] : [])]);
-      await Promise.all([...stores].map((store) => store.close()));
+      const opened = new Set([indexStore, configStore, ...(anchorStore ? [anchorStore] : [])]);
+      await Promise.all([...opened].map((store) => store.close()));
       app.log.info("stopped");
     } catch {
       app.log.error("stopping failed");

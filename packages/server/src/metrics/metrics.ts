@@ -86,6 +86,13 @@ export class Metrics {
     labelNames: ["location", "operation"],
     registers: [this.registry],
   });
+  readonly #leafSeconds = new Histogram({
+    name: "sealdex_leaf_seconds",
+    help: "Time of requests to leaves: done, or failed so that another leaf was asked.",
+    labelNames: ["leaf", "result"],
+    buckets: requestSeconds,
+    registers: [this.registry],
+  });
 
   /** The sum of this process and `others`. */
   async text(others: readonly MetricValues[] = []): Promise<string> {
@@ -114,6 +121,11 @@ export class Metrics {
     this.#requests.inc({ method, route, status });
     this.#requestSeconds.observe({ route }, reply.elapsedTime / 1000);
     if (failureCode !== undefined) this.#errors.inc({ code: failureCode });
+  }
+
+  /** `ms`: duration of a request to a leaf, by its URL. */
+  asked(leaf: string, ms: number, result: "done" | "failed"): void {
+    this.#leafSeconds.observe({ leaf, result }, ms / 1000);
   }
 
   /** `ms`: duration of a training. */

@@ -3,6 +3,7 @@
 import { addAdminRoutes } from "./admin.js";
 import { addIndexRoutes } from "./indexes.js";
 import { addKeyRoutes } from "./keys.js";
+import { addLeafRoutes } from "./leaf.js";
 import { addMetadataRoutes } from "./metadata.js";
 import { addHealthRoutes, addOperationRoutes } from "./operations.js";
 import type { Routes } from "./services.js";
@@ -19,6 +20,7 @@ export const keyRoutes: readonly Routes[] = [
   addWrapRoutes,
   addVectorRoutes,
   addMetadataRoutes,
+  addLeafRoutes,
   addOperationRoutes,
   addKeyRoutes,
   addUserRoutes,

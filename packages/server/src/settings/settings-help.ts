@@ -47,6 +47,12 @@ export const variables: readonly Variable[] = [
     "Location of anchors, which detect rollbacks of the others. Their operators must not be able to write to it.",
   ),
   variable(
+    "SEALDEX_LEAVES",
+    "none",
+    "Makes it a router: other services that search collections for it, as URLs or as `dns://name:port`.",
+  ),
+  variable("SEALDEX_LEAF_API_KEY", "none, required with `SEALDEX_LEAVES`", "API key of the leaves."),
+  variable(
     "SEALDEX_INDEX_KEY",
     "none: every request carries a key",
     "Key provider, so that requests need no `index_key`: `file:<path>`, `passphrase-file:<path>`, `aws-kms:<key ARN>`, `google-kms:projects/…/cryptoKeys/<key>` or `vault:https://<host>/<mount>/<key>`. Everyone with an API key for an index then opens it.",

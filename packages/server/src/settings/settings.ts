@@ -9,6 +9,7 @@ import { checkFolderPath, invalid, type ModelOptions } from "sealdex/wire";
 import type { CertificateFiles } from "../http/certificates.js";
 import { parseIndexKeyProvider } from "./index-key.js";
 import { readLimitSettings } from "./limit-settings.js";
+import { type FindLeaves, parseLeaves } from "../leaves/leaf-addresses.js";
 import type { Limits } from "../http/limits.js";
 import { parseLocation } from "./location.js";
 
@@ -22,6 +23,8 @@ export interface Settings {
   readonly apiKeys: readonly string[];
   /** Authenticates the records of issued API keys, and is accepted for everything. */
   readonly rootKey?: string;
+  /** Searches collections on leaves. Undefined: here. */
+  readonly leaves?: LeafSettings;
   /** Provides index keys to requests without one. */
   readonly indexKey?: KeyProvider;
   /** Addresses or networks of the proxies whose `X-Forwarded-For` names the client. */
@@ -46,6 +49,12 @@ export interface Settings {
   readonly models: ModelOptions;
   /** Only the limits that are set. */
   readonly limits: Partial<Limits>;
+}
+
+interface LeafSettings {
+  readonly find: FindLeaves;
+  /** Accepted by all leaves. */
+  readonly apiKey: string;
 }
 
 /** Reads the settings on demand: `generate-key` needs none. Throws `invalid_request`. */
@@ -106,6 +115,7 @@ export function readSettings(environment: Environment): Settings {
       min: storageTimeoutMsMin,
     }),
     ...readTls(environment),
+    ...readLeaves(environment),
     processes: parseProcesses(SEALDEX_PROCESSES || "1", indexLocation),
     models: readModels(environment),
     limits: readLimitSettings(environment),
@@ -132,6 +142,15 @@ function readTls(environment: Environment): { readonly tls?: CertificateFiles } 
     throw invalid("SEALDEX_TLS_CERT_FILE, SEALDEX_TLS_KEY_FILE: expected both, a certificate and its key");
   }
   return { tls: { certificate, key, ...(clientAuthorities && { clientAuthorities }) } };
+}
+
+function readLeaves({ SEALDEX_LEAVES, SEALDEX_LEAF_API_KEY }: Environment): { leaves?: LeafSettings } {
+  if (!SEALDEX_LEAVES) return {};
+  if (!SEALDEX_LEAF_API_KEY) {
+    throw invalid("SEALDEX_LEAF_API_KEY: expected an API key of the leaves in SEALDEX_LEAVES");
+  }
+  const find = parseLeaves(SEALDEX_LEAVES, "SEALDEX_LEAVES");
+  return { leaves: { find, apiKey: SEALDEX_LEAF_API_KEY } };
 }
 
 function parseList(text: string): string[] {

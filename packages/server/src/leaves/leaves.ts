@@ -1,0 +1,160 @@
+/**
+ * Asks leaves for the nearest rows of shards.
+ *
+ * Each shard has its leaves in an order of its own, by rendezvous hashing (Thaler and Ravishankar, 1998), so that the first two keep its vectors in
+ * memory. The second is asked too if the first takes longer than 95 % of requests, and the next ones if both fail.
+ */
+
+import { createHash } from "node:crypto";
+import { createHistogram } from "node:perf_hooks";
+import { type ErrorCode, SealdexError } from "sealdex/core";
+import {
+  decodeError,
+  mediaType,
+  type SearchShards,
+  type ShardAddress,
+  type ShardRow,
+  type ShardSearch,
+} from "sealdex/wire";
+import { hedged } from "./hedged.js";
+import type { FindLeaves } from "./leaf-addresses.js";
+import { decodeFound, encodeSearch } from "../schemas/leaf.js";
+
+export const leafRoute = "/v1/leaf/search";
+
+/** How long a leaf may take. */
+const answerMsMax = 10_000;
+/** Until enough requests are timed. */
+const firstDelayMs = 50;
+const timedMin = 50;
+const delayMsMin = 2;
+/** Requests after which their times are forgotten, as they were under another load. */
+const timedMax = 2000;
+
+/** Another leaf may answer. */
+const passing: ReadonlySet<ErrorCode> = new Set([
+  "storage_unavailable",
+  "overloaded",
+  "rate_limited",
+  "internal",
+]);
+
+/** The times of requests to a leaf, and those that failed. */
+export interface LeafTimes {
+  asked(leaf: string, ms: number, result: "done" | "failed"): void;
+}
+
+/** Rows, or an error that all leaves would answer with. */
+type Answer = { readonly rows: readonly (readonly ShardRow[])[] } | { readonly error: SealdexError };
+
+export class Leaves {
+  readonly #find: FindLeaves;
+  readonly #apiKey: string;
+  readonly #times: LeafTimes | undefined;
+  #recent = createHistogram();
+  #known: readonly string[] = [];
+  /** Leaves by preference, per index id of a shard. */
+  readonly #ranked = new Map<string, readonly string[]>();
+
+  constructor(find: FindLeaves, apiKey: string, times?: LeafTimes) {
+    this.#find = find;
+    this.#apiKey = apiKey;
+    this.#times = times;
+  }
+
+  /** Throws `storage_unavailable` if no leaf answers for a shard, and the errors of leaves. */
+  readonly search: SearchShards = async (search, shards, signal) => {
+    const leaves = await this.#find().catch((cause: unknown) => {
+      throw new SealdexError("storage_unavailable", "leaves: DNS does not have their addresses", { cause });
+    });
+    if (leaves.join() !== this.#known.join()) {
+      this.#known = leaves;
+      this.#ranked.clear();
+    }
+    return this.#ask(search, shards, 0, signal);
+  };
+
+  /** Asks the leaf that comes after `passed` others in the order of each shard, once for all shards of one leaf. */
+  async #ask(
+    search: ShardSearch,
+    shards: readonly ShardAddress[],
+    passed: number,
+    signal: AbortSignal | undefined,
+  ): Promise<(readonly ShardRow[])[]> {
+    const groups = new Map<string, number[]>();
+    for (const [position, shard] of shards.entries()) {
+      const leaf = this.#leafOf(shard, passed);
+      const group = groups.get(leaf);
+      if (group === undefined) groups.set(leaf, [position]);
+      else group.push(position);
+    }
+    const results: (readonly ShardRow[])[] = [];
+    const asking = Array.from(groups, async ([leaf, positions]) => {
+      const own = positions.map((position) => shards[position]);
+      const found = await hedged<Answer>(
+        (until) => this.#send(leaf, search, own, until),
+        async (until) => ({ rows: await this.#ask(search, own, passed + 1, until) }),
+        this.#delayMs(),
+        signal,
+      );
+      if ("error" in found) throw found.error;
+      for (const [i, position] of positions.entries()) results[position] = found.rows[i];
+    });
+    await Promise.all(asking);
+    return results;
+  }
+
+  #leafOf({ indexId }: ShardAddress, passed: number): string {
+    const ranked = this.#ranked.get(indexId) ?? rank(this.#known, indexId);
+    this.#ranked.set(indexId, ranked);
+    if (passed < ranked.length) return ranked[passed];
+    throw new SealdexError("storage_unavailable", `leaves: none of ${passed} answered for a shard`);
+  }
+
+  /** Rejects if another leaf may answer. */
+  async #send(
+    leaf: string,
+    search: ShardSearch,
+    shards: readonly ShardAddress[],
+    signal: AbortSignal,
+  ): Promise<Answer> {
+    const startedAt = performance.now();
+    const ended = (result: "done" | "failed") =>
+      this.#times?.asked(leaf, performance.now() - startedAt, result);
+    try {
+      const response = await fetch(leaf + leafRoute, {
+        method: "POST",
+        headers: { "Content-Type": "application/json", "X-API-Key": this.#apiKey, Accept: mediaType },
+        body: JSON.stringify(encodeSearch(search, shards)),
+        signal: AbortSignal.any([signal, AbortSignal.timeout(answerMsMax)]),
+      });
+      const body: unknown = await response.json();
+      if (!response.ok) throw decodeError(response.status, body);
+      const rows = decodeFound(body, shards);
+      this.#recent.record(Math.max(1, Math.round(1000 * (performance.now() - startedAt))));
+      ended("done");
+      return { rows };
+    } catch (error) {
+      // Another leaf was faster, or the caller left.
+      if (!signal.aborted) ended("failed");
+      if (error instanceof SealdexError && !passing.has(error.code)) return { error };
+      throw error;
+    }
+  }
+
+  /** How long the first leaf may take until the second is asked. */
+  #delayMs(): number {
+    if (this.#recent.count < timedMin) return firstDelayMs;
+    const ms = this.#recent.percentile(95) / 1000;
+    if (this.#recent.count > timedMax) this.#recent = createHistogram();
+    return Math.max(delayMsMin, ms);
+  }
+}
+
+/** By rendezvous hashing: a leaf that comes or goes moves its own shards alone. */
+function rank(leaves: readonly string[], indexId: string): string[] {
+  const weights = new Map(
+    leaves.map((leaf) => [leaf, createHash("sha256").update(`${indexId} ${leaf}`).digest("hex")]),
+  );
+  return [...leaves].sort((a, b) => ((weights.get(a) ?? "") < (weights.get(b) ?? "") ? 1 : -1));
+}
