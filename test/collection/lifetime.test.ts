@@ -1,5 +1,6 @@
 /** Collections from their creation to their deletion: names, keys, anchors, erasures, training. */
 
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { afterEach, expect, test } from "vitest";
 import type { VectorIndex } from "../../src/api/vector-index.js";
 import { exportItems } from "../../src/api/transfer/export-items.js";
@@ -79,6 +80,20 @@ test("a collection is not copied as an index, but its items are", async () => {
   const larger = await open(store).createCollection({ ...named, indexName: "larger", shards: 5 });
   await importItems({ to: larger, lines: exportItems({ from: collection }) });
   expect(await larger.listIds()).toEqual(await collection.listIds());
+});
+
+test("trainings of its shards are reported under its name", async () => {
+  const collection = await open().createCollection({ ...named, shards: 3 });
+  await collection.upsert(randomItems(60, 1));
+  const names: unknown[] = [];
+  const listen = (message: unknown) => names.push((message as { indexName: unknown }).indexName);
+  subscribe("sealdex:training", listen);
+  try {
+    await collection.train();
+  } finally {
+    unsubscribe("sealdex:training", listen);
+  }
+  expect(names).toEqual(Array(6).fill("notes"));
 });
 
 test.each([0, 4097, 1.5, undefined, "8"])("%s shards are refused", async (shards) => {

@@ -110,7 +110,7 @@ export class Shards {
     const shard = openIndex(name, opened, this.#stores, this.#resources, {
       ...plainIndex,
       anchors,
-      cursorsOf: head.indexId,
+      head,
     });
     return shard;
   }

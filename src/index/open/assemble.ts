@@ -29,15 +29,15 @@ export interface OpenOptions {
   readonly anchors: Anchors | undefined;
   /** Whether it is the head of a collection. */
   readonly isCollection: boolean;
-  /** Id of the index whose cursors name its states: of a shard, its collection. Default: its own. */
-  readonly cursorsOf: Uint8Array | undefined;
+  /** Of a shard, its collection: cursors are of it, and trainings are reported under its name. */
+  readonly head: Pick<OpenIndex, "indexId" | "indexName"> | undefined;
 }
 
 export const plainIndex: OpenOptions = {
   anchor: undefined,
   anchors: undefined,
   isCollection: false,
-  cursorsOf: undefined,
+  head: undefined,
 };
 
 export function openIndex(
@@ -45,7 +45,7 @@ export function openIndex(
   record: OpenedRecord,
   stores: ClientStores,
   resources: ClientResources,
-  { anchor, anchors: given, isCollection, cursorsOf }: OpenOptions = plainIndex,
+  { anchor, anchors: given, isCollection, head }: OpenOptions = plainIndex,
 ): OpenIndex {
   const { cache, clock, listings, maxStalenessMs, oblivious, samples } = resources;
   const { configStore, anchorStore } = stores;
@@ -93,11 +93,12 @@ export function openIndex(
   });
   const readers = {
     namesInUse: () => new Set([...scopes.namesInUse(), ...listings.namesShown()]),
-    haveCursor: () => listings.hasCursor(cursorsOf ?? indexId),
+    haveCursor: () => listings.hasCursor(head?.indexId ?? indexId),
   };
   const dropped = new DroppedObjects(folders.indexStore, readers, resources);
   const index: OpenIndex = {
     indexName,
+    reportedName: head?.indexName ?? indexName,
     indexId,
     keys,
     config,

@@ -21,6 +21,8 @@ import type { RewritingLock } from "./rewriting-lock.js";
 
 export interface OpenIndex extends SearchTarget {
   readonly indexName: string;
+  /** Of a shard, the name of its collection. */
+  readonly reportedName: string;
   readonly indexId: Uint8Array;
   readonly keys: KeyRing;
   readonly config: IndexConfig;

@@ -33,7 +33,7 @@ const segmentBytes = 128 * 1024 * 1024;
  * Throws `storage_unavailable` if other processes rewrite the whole index all the time.
  */
 export async function train(index: OpenIndex, options: TrainOptions): Promise<void> {
-  await publishTraining(index.indexName, () => trainAlone(index, options));
+  await publishTraining(index.reportedName, () => trainAlone(index, options));
 }
 
 /** While no other rewriting of this process runs. */
