@@ -21,6 +21,9 @@ export const dimensionMax = 8192;
 /** Inverted lists at most: the number of one is a u16 where second lists are stored. */
 export const nListsMax = 65_536;
 
+/** Shards of a collection at most. */
+export const shardsMax = 4096;
+
 /** Bits of a sub-vector's code at most. */
 export const pqBitsMax = 16;
 

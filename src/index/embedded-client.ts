@@ -23,15 +23,16 @@ import { listFolder } from "../state/commit/index-folder.js";
 import { type ClientParts, openParts } from "./client-parts.js";
 import { CollectionIndex } from "./collection/collection-index.js";
 import {
+  collectionOf,
   createCollection,
   deleteCollection,
-  findCollection,
   type OpenCollection,
 } from "./collection/open-collection.js";
 import { createIndex, createRequest } from "./create-index.js";
 import { deleteIndex } from "./delete-index.js";
 import { EncryptedIndex } from "./encrypted-index.js";
 import { listNames } from "./list-indexes.js";
+import { type OpenOptions, plainIndex } from "./open/assemble.js";
 import type { ClientResources, ClientStores } from "./open/client-resources.js";
 import { findIndex, type OpenRequest, openRequest } from "./open/find-index.js";
 import type { OpenIndex } from "./open/open-index.js";
@@ -57,18 +58,7 @@ export class EmbeddedClient implements EmbeddedClientType {
   }
 
   async loadIndex(options: LoadIndexOptions): Promise<VectorIndex> {
-    options = takeOptions(options, methodOptions.loadIndex);
-    const { indexName, signal } = options;
-    const request = openRequest(options);
-    return this.#calls.read(signal, async () => {
-      const listing = listFolder(this.stores.configStore, indexName, this.clock);
-      const [index, listed] = await Promise.all([this.open(request), listing]);
-      const manifest = await index.log.newestListed(listed);
-      if (index.access.isUnsettled(manifest)) {
-        this.#parts.resources.runner.start(() => index.access.completeChange());
-      }
-      return this.#face(index, this.#chooseEmbedder(options.embedding ?? index.model?.name));
-    });
+    return this.#load(takeOptions(options, methodOptions.loadIndex), undefined);
   }
 
   async createCollection(options: CreateCollectionOptions): Promise<VectorIndex> {
@@ -83,23 +73,40 @@ export class EmbeddedClient implements EmbeddedClientType {
   }
 
   async loadCollection(options: LoadIndexOptions): Promise<VectorIndex> {
-    options = takeOptions(options, methodOptions.loadCollection);
-    const request = openRequest(options);
-    return this.#calls.read(options.signal, async () => {
-      const { stores, resources } = this.#parts;
-      const found = await findCollection(request, stores, resources);
-      const { access, log, model } = found.index;
-      if (access.isUnsettled(await log.newest())) resources.runner.start(() => access.completeChange());
-      return this.#collection(found, this.#chooseEmbedder(options.embedding ?? model?.name));
-    });
+    return this.#load(takeOptions(options, methodOptions.loadCollection), true);
   }
 
   async deleteCollection(options: OpenIndexOptions): Promise<void> {
-    options = takeOptions(options, methodOptions.deleteCollection);
+    return this.#delete(takeOptions(options, methodOptions.deleteCollection), true);
+  }
+
+  /** `isCollection`: undefined for either kind. */
+  #load(options: LoadIndexOptions, isCollection: boolean | undefined): Promise<VectorIndex> {
+    const { indexName, signal } = options;
     const request = openRequest(options);
-    await this.#calls.write(options.signal, async () => {
+    return this.#calls.read(signal, async () => {
       const { stores, resources } = this.#parts;
-      await deleteCollection(await findCollection(request, stores, resources), stores, options.signal);
+      const listing = listFolder(stores.configStore, indexName, resources.clock);
+      const opening = this.open(request, { ...plainIndex, isCollection });
+      const [index, listed] = await Promise.all([opening, listing]);
+      const manifest = await index.log.newestListed(listed);
+      if (index.access.isUnsettled(manifest)) resources.runner.start(() => index.access.completeChange());
+      const embedder = this.#chooseEmbedder(options.embedding ?? index.model?.name);
+      return manifest.shards === undefined
+        ? this.#face(index, embedder)
+        : this.#collection(collectionOf(index, stores, resources), embedder);
+    });
+  }
+
+  #delete(options: OpenIndexOptions, isCollection: boolean | undefined): Promise<void> {
+    const { signal } = options;
+    const request = openRequest(options);
+    return this.#calls.write(signal, async () => {
+      const { stores, resources } = this.#parts;
+      const index = await this.open(request, { ...plainIndex, isCollection });
+      const { shards } = await index.log.newest();
+      if (shards === undefined) await deleteIndex(index, stores, signal);
+      else await deleteCollection(collectionOf(index, stores, resources), stores, signal);
       this.#parts.sweeps.begin(stores);
     });
   }
@@ -127,12 +134,7 @@ export class EmbeddedClient implements EmbeddedClientType {
   }
 
   async deleteIndex(options: OpenIndexOptions): Promise<void> {
-    options = takeOptions(options, methodOptions.deleteIndex);
-    await this.#calls.write(options.signal, async () => {
-      const index = await this.open(openRequest(options));
-      await deleteIndex(index, this.stores, options.signal);
-      this.#parts.sweeps.begin(this.stores);
-    });
+    return this.#delete(takeOptions(options, methodOptions.deleteIndex), undefined);
   }
 
   memory(): MemoryUse {
@@ -170,7 +172,8 @@ export class EmbeddedClient implements EmbeddedClientType {
     return "EmbeddedClient";
   }
 
-  open(request: OpenRequest): Promise<OpenIndex> {
-    return findIndex(request, this.#parts.stores, this.#parts.resources);
+  /** Default: an index alone, no collection. */
+  open(request: OpenRequest, options: OpenOptions = plainIndex): Promise<OpenIndex> {
+    return findIndex(request, this.#parts.stores, this.#parts.resources, options);
   }
 }

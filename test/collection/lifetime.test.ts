@@ -36,7 +36,7 @@ function open(
 
 const idsOf = (collection: VectorIndex) => collection.listIds();
 
-test("a collection is listed by its name alone, and is no index", async () => {
+test("a collection is listed by its name alone, and an index is none", async () => {
   const client = open();
   const collection = await client.createCollection({ ...named, shards: 4 });
   await client.createIndex({ ...named, indexName: "plain" });
@@ -48,9 +48,6 @@ test("a collection is listed by its name alone, and is no index", async () => {
     trained: false,
     type: "ivfflat",
   });
-  const other = { code: "invalid_request", message: expect.stringContaining("it is a collection") };
-  await expect(client.loadIndex(named)).rejects.toMatchObject(other);
-  await expect(client.deleteIndex(named)).rejects.toMatchObject(other);
   await expect(client.createIndex(named)).rejects.toMatchObject({ code: "already_exists" });
   await expect(client.createCollection({ ...named, shards: 2 })).rejects.toMatchObject({
     code: "already_exists",
@@ -65,6 +62,23 @@ test("a collection is listed by its name alone, and is no index", async () => {
   await expect(client.loadCollection({ ...named, indexName: "absent" })).rejects.toMatchObject({
     code: "not_found",
   });
+});
+
+test("a collection is opened and deleted as an index, too", async () => {
+  const store = createMemoryStore();
+  const collection = await open(store).createCollection({ ...named, shards: 3 });
+  await collection.upsert(randomItems(40, 1));
+  const token = await collection.anchor();
+  const opened = await open(store).loadIndex({ ...named, anchor: token });
+  expect(await opened.describe()).toMatchObject({ shards: 3 });
+  expect(await idsOf(opened)).toEqual(await idsOf(collection));
+  await expect(open(store).loadIndex({ ...named, indexKey: generateKey() })).rejects.toMatchObject({
+    code: "wrong_index_key",
+  });
+  await open(store).deleteIndex(named);
+  await expect(open(store).loadIndex(named)).rejects.toMatchObject({ code: "not_found" });
+  await expect(opened.count()).rejects.toMatchObject({ code: "not_found" });
+  expect((await store.list("")).filter((key) => key.startsWith("names/"))).toEqual([]);
 });
 
 test("a collection is not copied as an index, but its items are", async () => {

@@ -4,23 +4,17 @@ import { randomBytes } from "node:crypto";
 import { checkInteger } from "../../checks/input.js";
 import { deriveShardKey, fingerprint, keyBytes, secretKey } from "../../crypto/keys.js";
 import type { Embedder } from "../../embedding/embedder.js";
+import { shardsMax } from "../../engine/config.js";
 import { SealdexError } from "../../errors.js";
 import { CombinedSnapshot } from "../../query/combined-snapshot.js";
 import { searchByLeaves, type SearchShards } from "../../query/shard-search.js";
 import type { SnapshotObjects } from "../../query/snapshot/open-snapshots.js";
 import { IndexCache } from "../../state/cache/index-cache.js";
-import {
-  type CollectionMembers,
-  type Manifest,
-  type ShardRef,
-  shardsMax,
-} from "../../state/commit/manifest.js";
+import { type CollectionMembers, type Manifest, type ShardRef } from "../../state/commit/manifest.js";
 import { shardName } from "../../state/commit/object-names.js";
 import { type CreateRequest, definitionOf, storeIndex } from "../create-index.js";
 import { deleteIndex } from "../delete-index.js";
-import { plainIndex } from "../open/assemble.js";
 import type { ClientResources, ClientStores } from "../open/client-resources.js";
-import { findIndex, type OpenRequest } from "../open/find-index.js";
 import { NamespaceScopes } from "../open/namespace-scopes.js";
 import type { OpenIndex } from "../open/open-index.js";
 import { forEach, shardOf, Shards, shardsOf } from "./shards.js";
@@ -69,20 +63,6 @@ export async function createCollection(
   }
 }
 
-/** Throws as `findIndex`. */
-export async function findCollection(
-  request: OpenRequest,
-  stores: ClientStores,
-  resources: ClientResources,
-): Promise<OpenCollection> {
-  checkReadable(resources);
-  return collectionOf(
-    await findIndex(request, stores, resources, { ...plainIndex, isCollection: true }),
-    stores,
-    resources,
-  );
-}
-
 /** The shards first: until all are deleted, the same call continues. */
 export async function deleteCollection(
   { index, shards }: OpenCollection,
@@ -109,7 +89,13 @@ function checkReadable({ oblivious }: ClientResources): void {
     throw new SealdexError("not_supported", "oblivious: a collection shows which shards are read");
 }
 
-function collectionOf(head: OpenIndex, stores: ClientStores, resources: ClientResources): OpenCollection {
+/** Throws `not_supported` with `oblivious`. */
+export function collectionOf(
+  head: OpenIndex,
+  stores: ClientStores,
+  resources: ClientResources,
+): OpenCollection {
+  checkReadable(resources);
   const { log, namespaces, config, clock } = head;
   const { maxStalenessMs, oblivious } = resources;
   const shards = new Shards(head, stores, resources);

@@ -27,8 +27,8 @@ export interface OpenOptions {
   readonly anchor: Anchor | undefined;
   /** Default: in the anchor location, if there is one. */
   readonly anchors: Anchors | undefined;
-  /** Whether it is the head of a collection. */
-  readonly isCollection: boolean;
+  /** Whether it is the head of a collection. Undefined: it may be. */
+  readonly isCollection: boolean | undefined;
   /** Of a shard, its collection: cursors are of it, and trainings are reported under its name. */
   readonly head: Pick<OpenIndex, "indexId" | "indexName"> | undefined;
 }

@@ -35,13 +35,14 @@ export class ManifestLog {
   #committing = false;
   /** Whether another process had committed since the known manifest when this one last did. */
   #isContended = false;
-  readonly #isCollection: boolean;
+  /** Undefined until a manifest says it, if either kind may be opened. */
+  #isCollection: boolean | undefined;
   readonly #onCommit: (before: Manifest, committed: Manifest) => void;
 
   /**
    * `history`: manifests that are read must descend from its anchors, and commits are anchored.
    * `onCommit`: called with each commit of this process and the manifest that it follows.
-   * `isCollection`: whether manifests have shards instead of segments.
+   * `isCollection`: whether manifests have shards instead of segments; undefined: as the first one that is read says.
    */
   constructor(
     store: BlobStore,
@@ -49,7 +50,7 @@ export class ManifestLog {
     clock: Clock,
     history?: AnchoredHistory,
     onCommit: (before: Manifest, committed: Manifest) => void = () => undefined,
-    isCollection = false,
+    isCollection?: boolean,
   ) {
     this.#isCollection = isCollection;
     this.#onCommit = onCommit;
@@ -299,10 +300,11 @@ export class ManifestLog {
   }
 
   #checkKind({ shards }: Manifest): void {
+    this.#isCollection ??= shards !== undefined;
     if ((shards !== undefined) === this.#isCollection) return;
     const found = this.#isCollection
-      ? "it is an index; use loadIndex and deleteIndex"
-      : "it is a collection; use loadCollection and deleteCollection";
+      ? "expected a collection, it is an index; use loadIndex and deleteIndex"
+      : "expected an index, it is a collection";
     throw new SealdexError("invalid_request", `index "${this.#index.indexName}": ${found}`);
   }
 }

@@ -52,9 +52,6 @@ export interface ShardRef {
   readonly digest: string;
 }
 
-/** The most shards of a collection. */
-export const shardsMax = 4096;
-
 export interface Manifest {
   /** 1 for a new index. */
   readonly version: number;

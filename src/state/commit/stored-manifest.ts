@@ -17,7 +17,7 @@ import {
 } from "../../crypto/sealed-object.js";
 import { keyBytes, secretKey } from "../../crypto/keys.js";
 import { signatureBytes } from "../../crypto/signing.js";
-import { dimensionMax } from "../../engine/config.js";
+import { dimensionMax, shardsMax } from "../../engine/config.js";
 import { SealdexError } from "../../errors.js";
 import type { KeyRing } from "../../keys/key-ring.js";
 import { generationMax } from "../../keys/keyset.js";
@@ -48,7 +48,6 @@ import {
   type Reservation,
   reservationMsMax,
   type ShardRef,
-  shardsMax,
 } from "./manifest.js";
 import {
   type IndexObjectKind,
