@@ -261,15 +261,27 @@ export interface Client extends AsyncDisposable {
    */
   createIndex(options: CreateIndexOptions): Promise<VectorIndex>;
   /**
-   * Throws `not_found` if there is no such index, `wrong_index_key` for another key; `corrupt`,
-   * `missing_object` or `rollback_detected` if stored data was modified, is missing, or was rolled
-   * back.
+   * Opens an index or a collection. Throws `not_found` if there is no such index, `wrong_index_key` for another
+   * key; `corrupt`, `missing_object` or `rollback_detected` if stored data was modified, is missing, or was
+   * rolled back; `not_supported` for a collection with `oblivious`.
    */
   loadIndex(options: LoadIndexOptions): Promise<VectorIndex>;
-  /** Names of indexes in code point order. Throws `invalid_request`. */
+  /** Names of indexes and collections in code point order. Throws `invalid_request`. */
   listIndexes(options?: ListIndexesOptions): Promise<string[]>;
-  /** Deletes the index and all its data. Throws like `loadIndex`. */
+  /**
+   * Deletes an index or a collection, and all its data. After an interruption, repeat the call. Throws like
+   * `loadIndex`.
+   */
   deleteIndex(options: OpenIndexOptions): Promise<void>;
+  /**
+   * Creates a collection: many indexes, its shards, with the interface of one; see docs/scale.md. Throws
+   * like `createIndex`, and `not_supported` with `oblivious`.
+   */
+  createCollection(options: CreateCollectionOptions): Promise<VectorIndex>;
+  /** Like `loadIndex`, but throws `invalid_request` for an index. */
+  loadCollection(options: LoadIndexOptions): Promise<VectorIndex>;
+  /** Like `deleteIndex`, but throws `invalid_request` for an index. */
+  deleteCollection(options: OpenIndexOptions): Promise<void>;
   /**
    * Waits for running calls and releases all resources that the client opened; the caller's own
    * stores and database clients stay open. Later calls reject with `invalid_request`. `await using`
@@ -281,15 +293,6 @@ export interface Client extends AsyncDisposable {
 /** A client of storage locations. */
 export interface EmbeddedClient extends Client {
   readonly kind: "embedded";
-  /**
-   * Creates a collection: many indexes, its shards, with the interface of one; see docs/scale.md. Throws
-   * like `createIndex`, and `not_supported` with `oblivious`.
-   */
-  createCollection(options: CreateCollectionOptions): Promise<VectorIndex>;
-  /** Throws like `loadIndex`, and `not_supported` with `oblivious`. */
-  loadCollection(options: LoadIndexOptions): Promise<VectorIndex>;
-  /** Deletes the collection and all its data. After an interruption, repeat the call. Throws like `loadIndex`. */
-  deleteCollection(options: OpenIndexOptions): Promise<void>;
   /** Memory of the process and of this client's cache. */
   memory(): MemoryUse;
 }

@@ -4,13 +4,15 @@
  * @module sealdex/client
  */
 
-import { invalid } from "../checks/input.js";
+import { checkInteger, invalid } from "../checks/input.js";
+import { shardsMax } from "../engine/config.js";
 import { SealdexError } from "../errors.js";
 import { httpClientOptions, indexConfigOptions, methodOptions } from "../api/method-options.js";
 import { takeOptions } from "../checks/option-names.js";
 import { defineText } from "../text/define-text.js";
 import type {
   Client,
+  CreateCollectionOptions,
   CreateIndexOptions,
   HttpClientOptions,
   ListIndexesOptions,
@@ -31,6 +33,7 @@ export type {
   CallOptions,
   Client,
   CountOptions,
+  CreateCollectionOptions,
   CreateIndexOptions,
   DefaultInclude,
   GetOptions,
@@ -88,28 +91,53 @@ class RemoteClient implements Client {
   }
 
   async createIndex(options: CreateIndexOptions): Promise<VectorIndex> {
-    options = takeOptions(options, methodOptions.createIndex);
+    return this.#create(takeOptions(options, methodOptions.createIndex), undefined);
+  }
+
+  async loadIndex(options: LoadIndexOptions): Promise<VectorIndex> {
+    return this.#load(takeOptions(options, methodOptions.loadIndex), false);
+  }
+
+  async createCollection(options: CreateCollectionOptions): Promise<VectorIndex> {
+    options = takeOptions(options, methodOptions.createCollection);
+    const { shards } = options;
+    checkInteger(shards, 1, shardsMax, "shards");
+    return this.#create(options, shards);
+  }
+
+  async loadCollection(options: LoadIndexOptions): Promise<VectorIndex> {
+    return this.#load(takeOptions(options, methodOptions.loadCollection), true);
+  }
+
+  async #create(options: CreateIndexOptions, shards: number | undefined): Promise<VectorIndex> {
     checkNoEmbedding(options);
     if (options.indexConfig !== undefined) takeOptions(options.indexConfig, indexConfigOptions);
     if (typeof options.textIndex === "object") defineText(options.textIndex);
     const { calls } = this.#connection;
     const index = new RemoteIndex(this.#connection, options);
     await calls.write(options.signal, () =>
-      this.#connection.post("/v1/indexes/create", encodeCreateIndex(options), { signal: options.signal }),
+      this.#connection.post("/v1/indexes/create", encodeCreateIndex(options, shards), {
+        signal: options.signal,
+      }),
     );
     return index;
   }
 
-  async loadIndex(options: LoadIndexOptions): Promise<VectorIndex> {
-    options = takeOptions(options, methodOptions.loadIndex);
+  /** `isCollection`: whether an index is refused. */
+  async #load(options: LoadIndexOptions, isCollection: boolean): Promise<VectorIndex> {
     checkNoEmbedding(options);
     const { anchor, signal } = options;
     if (anchor !== undefined && typeof anchor !== "string") {
       throw invalid("anchor: expected a token that anchor() returned");
     }
     const index = new RemoteIndex(this.#connection, options);
-    await (anchor === undefined ? index.describe({ signal }) : index.checkAnchor(anchor, { signal }));
-    return index;
+    if (anchor !== undefined) await index.checkAnchor(anchor, { signal });
+    if (anchor !== undefined && !isCollection) return index;
+    const { indexName, shards } = await index.describe({ signal });
+    if (!isCollection || shards !== undefined) return index;
+    throw invalid(
+      `index "${indexName}": expected a collection, it is an index; use loadIndex and deleteIndex`,
+    );
   }
 
   async listIndexes(options: ListIndexesOptions = {}): Promise<string[]> {
@@ -141,9 +169,18 @@ class RemoteClient implements Client {
   }
 
   async deleteIndex(options: OpenIndexOptions): Promise<void> {
-    options = takeOptions(options, methodOptions.deleteIndex);
-    await this.#connection.calls.write(options.signal, () =>
-      this.#connection.post("/v1/indexes/delete", encodeAddress(options), { signal: options.signal }),
+    return this.#delete(takeOptions(options, methodOptions.deleteIndex), {});
+  }
+
+  async deleteCollection(options: OpenIndexOptions): Promise<void> {
+    return this.#delete(takeOptions(options, methodOptions.deleteCollection), { collection: true });
+  }
+
+  async #delete(options: OpenIndexOptions, condition: { readonly collection?: true }): Promise<void> {
+    const { signal } = options;
+    const body = { ...encodeAddress(options), ...condition };
+    await this.#connection.calls.write(signal, () =>
+      this.#connection.post("/v1/indexes/delete", body, { signal }),
     );
   }
 

@@ -1,14 +1,13 @@
 /** One index and one collection with the same rows. */
 
-import type { IndexConfigInput, Item, VectorIndex } from "../../src/api/vector-index.js";
+import type { Client, IndexConfigInput, Item, VectorIndex } from "../../src/api/vector-index.js";
 import { Calls } from "../../src/async/calls.js";
 import { generateKey } from "../../src/crypto/keys.js";
 import { seededRandom } from "../../src/engine/random.js";
-import { openParts } from "../../src/index/client-parts.js";
 import type { EmbeddedClient } from "../../src/index/embedded-client.js";
 import { EncryptedIndex } from "../../src/index/encrypted-index.js";
 import { plainIndex } from "../../src/index/open/assemble.js";
-import { findIndex, openRequest } from "../../src/index/open/find-index.js";
+import { openRequest } from "../../src/index/open/find-index.js";
 
 export interface Twins {
   readonly index: VectorIndex;
@@ -17,23 +16,25 @@ export interface Twins {
 
 export const dimension = 16;
 
-/** Both empty, with words, and with fingerprints of one key: then equal scores are in the same order. */
+/**
+ * Both empty, with words, and with fingerprints of one key: then equal scores are in the same order. `creator` creates the
+ * collection, at the locations of `client`.
+ */
 export async function createTwins(
   client: EmbeddedClient,
   shards: number,
   indexConfig: IndexConfigInput = { type: "ivfflat", dimension },
+  creator: Client = client,
 ): Promise<Twins> {
   const indexKey = generateKey();
   const named = { indexName: `twin ${shards} ${indexConfig.type}`, indexKey };
   const options = { indexKey, textIndex: true, indexConfig } as const;
   const collectionName = `collection of ${shards} ${indexConfig.type}`;
-  const collection = await client.createCollection({ ...options, indexName: collectionName, shards });
-  const head = await findIndex(
-    openRequest({ indexName: collectionName, indexKey }),
-    client.stores,
-    openParts({ indexLocation: { location: "memory" } }, client.clock).resources,
-    { ...plainIndex, isCollection: true },
-  );
+  const collection = await creator.createCollection({ ...options, indexName: collectionName, shards });
+  const head = await client.open(openRequest({ indexName: collectionName, indexKey }), {
+    ...plainIndex,
+    isCollection: true,
+  });
   await client.createIndex({ ...options, ...named });
   const index = await client.open(openRequest(named));
   index.keys.nameAs(head.keys);

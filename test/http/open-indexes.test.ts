@@ -26,6 +26,9 @@ beforeEach(() => {
     },
     listIndexes: () => client.listIndexes(),
     deleteIndex: (options) => client.deleteIndex(options),
+    createCollection: (options) => client.createCollection(options),
+    loadCollection: (options) => client.loadCollection(options),
+    deleteCollection: (options) => client.deleteCollection(options),
     close: () => client.close(),
   };
   indexes = new OpenIndexes(watched, limits);

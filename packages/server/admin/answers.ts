@@ -67,6 +67,8 @@ export interface KnownIndex {
   readonly description?: {
     readonly indexType: string;
     readonly isTrained: boolean;
+    /** Of a collection. */
+    readonly shards?: number;
     readonly segments: number;
     readonly storedBytes: number;
     readonly trainingFailure?: string;

@@ -67,7 +67,7 @@ function cellsOf({ name, items, description, lastWriteAt }: KnownIndex) {
   const link = <a href={`#/data?${new URLSearchParams({ index: name })}`}>{name}</a>;
   const written = lastWriteAt === undefined ? "unknown" : formatTime(lastWriteAt);
   if (description === undefined) return [link, "closed", "–", "–", "–", "–", "–", written];
-  const { indexType, indexConfig, isTrained, segments, storedBytes, trainingFailure } = description;
+  const { indexType, indexConfig, isTrained, shards, segments, storedBytes, trainingFailure } = description;
   const { dimension, metric, nLists } = indexConfig;
   const trained = isTrained ? formatCount(nLists, "list") : "no";
   return [
@@ -76,7 +76,7 @@ function cellsOf({ name, items, description, lastWriteAt }: KnownIndex) {
     formatInteger(items ?? 0),
     formatBytes(storedBytes),
     formatInteger(segments),
-    `${indexType}, ${metric}, ${formatCount(dimension, "dimension")}`,
+    `${indexType}, ${metric}, ${formatCount(dimension, "dimension")}${shards === undefined ? "" : `, ${formatCount(shards, "shard")}`}`,
     trainingFailure === undefined ? trained : <span class="bad">failed: {trainingFailure}</span>,
     written,
   ];

@@ -39,6 +39,8 @@ export interface DescriptionBody {
     readonly pq_bits?: number;
     readonly recall_curves?: RecallCurveBody[];
     readonly measured_recall?: MeasuredRecallBody[];
+    /** Of a collection. */
+    readonly shards?: number;
     readonly segments: number;
     readonly stored_bytes: number;
     readonly reclaimable_bytes: number;
@@ -121,6 +123,7 @@ export function encodeDescription(description: IndexDescription): DescriptionBod
     trained,
     recallCurves,
     measuredRecall,
+    shards,
     segments,
     storedBytes,
     reclaimableBytes,
@@ -150,6 +153,7 @@ export function encodeDescription(description: IndexDescription): DescriptionBod
       pq_bits: pqBits,
       recall_curves: recallCurves?.map(encodeCurve),
       measured_recall: measuredRecall?.map(encodeMeasured),
+      shards,
       segments,
       stored_bytes: storedBytes,
       reclaimable_bytes: reclaimableBytes,
@@ -179,7 +183,7 @@ export function decodeDescription(json: unknown): IndexDescription {
     index_config;
   const { embedding_model, text_index, memory, training_failure, recall_curves, measured_recall } =
     index_config;
-  const { precision, spilling } = index_config;
+  const { precision, spilling, shards } = index_config;
   if (memory === undefined) throw foreign();
   return {
     indexName: index_name,
@@ -193,6 +197,7 @@ export function decodeDescription(json: unknown): IndexDescription {
     trained: is_trained === true,
     ...(recall_curves !== undefined && { recallCurves: recall_curves.map(decodeCurve) }),
     ...(measured_recall !== undefined && { measuredRecall: measured_recall.map(decodeMeasured) }),
+    ...(shards !== undefined && { shards }),
     segments,
     storedBytes: stored_bytes,
     reclaimableBytes: reclaimable_bytes,

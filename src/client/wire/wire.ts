@@ -139,9 +139,11 @@ export interface CreateIndexBody extends AddressBody {
   readonly metric?: Maybe<Metric>;
   readonly embedding_model?: Maybe<string>;
   readonly text_index?: Maybe<TextIndexBody | boolean>;
+  /** Of a collection. */
+  readonly shards?: Maybe<number>;
 }
 
-export function encodeCreateIndex(options: CreateIndexOptions): CreateIndexBody {
+export function encodeCreateIndex(options: CreateIndexOptions, shards?: number): CreateIndexBody {
   const { indexConfig, metric, embeddingModel, textIndex } = options;
   return {
     ...encodeAddress(options),
@@ -149,6 +151,7 @@ export function encodeCreateIndex(options: CreateIndexOptions): CreateIndexBody 
     metric,
     embedding_model: embeddingModel,
     text_index: encodeTextIndex(textIndex),
+    shards,
   };
 }
 

@@ -154,6 +154,10 @@ test("indexes that are open are described, of others nothing but a write is know
   expect(first.last_write_at).toBeGreaterThanOrEqual(startedAt);
   expect(second).toEqual({ name: closed.index_name, last_write_at: expect.any(Number) });
   expect(third).toEqual({ name: "there is none" });
+  const collection = await service.newIndex({ shards: 3 });
+  await service.post("/v1/vectors/upsert", { ...collection, items: [{ id: "a", vector: [1, 2] }] });
+  const found = await service.post("/v1/admin/open-indexes", { names: [collection.index_name] });
+  expect(found.body.indexes).toMatchObject([{ items: 1, description: { shards: 3, segments: 1 } }]);
   expect(JSON.stringify(body)).not.toContain(open.index_key);
   const many = Array.from({ length: 101 }, (_, i) => `${i}`);
   expect((await service.post("/v1/admin/open-indexes", { names: many })).status).toBe(422);

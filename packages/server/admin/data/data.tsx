@@ -54,6 +54,7 @@ export function Data() {
           {formatCount(count, "item")} of {formatCount(description.dimension ?? 0, "dimension")},{" "}
           {description.type}, {description.metric},{" "}
           {description.trained ? formatCount(description.nLists, "list") : "not trained"},{" "}
+          {description.shards === undefined ? "" : `${formatCount(description.shards, "shard")}, `}
           {formatCount(description.segments, "segment")}, {formatBytes(description.storedBytes)} in storage
           {description.embeddingModel === undefined ? "" : `, texts by ${description.embeddingModel}`}.
         </p>

@@ -35,7 +35,10 @@ export function addIndexRoutes(app: Server, { client, indexes, limits, reading }
 
   app.post("/v1/indexes/create", { schema: schemas.createIndex }, async ({ body }) => {
     const options = decodeCreateIndex(body);
-    await client.createIndex(options);
+    const shards = body.shards ?? undefined;
+    await (shards === undefined
+      ? client.createIndex(options)
+      : client.createCollection({ ...options, shards }));
     return { status: "success", message: `Index '${options.indexName}' created successfully` };
   });
 
@@ -114,7 +117,7 @@ export function addIndexRoutes(app: Server, { client, indexes, limits, reading }
 
   app.post("/v1/indexes/delete", { schema: schemas.deleteIndex }, async ({ body }) => {
     const address = decodeAddress(body);
-    await client.deleteIndex(address);
+    await (body.collection === true ? client.deleteCollection(address) : client.deleteIndex(address));
     return { status: "success", message: `Index '${address.indexName}' deleted successfully` };
   });
 

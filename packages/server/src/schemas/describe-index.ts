@@ -65,6 +65,11 @@ export const describeIndex = post(
               },
             ),
           ),
+          shards: Type.Optional(
+            Type.Integer({
+              description: "Of a collection: counts and bytes are sums over them. Absent for an index.",
+            }),
+          ),
           segments: Type.Integer({ description: "Number of segments; compaction merges them." }),
           stored_bytes: Type.Integer({ description: "Stored bytes of segments and model." }),
           reclaimable_bytes: Type.Integer({

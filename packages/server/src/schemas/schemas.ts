@@ -110,7 +110,7 @@ export const match = Type.Object({
   expires_at: expiresAt,
 });
 
-export const createIndex = post("indexes", "Creates an encrypted index.", done, {
+export const createIndex = post("indexes", "Creates an encrypted index, or a collection of several.", done, {
   ...unsupported("kms_name"),
   ...address,
   index_config: optional(indexConfig, "Default: `ivfflat`."),
@@ -120,9 +120,16 @@ export const createIndex = post("indexes", "Creates an encrypted index.", done, 
   ...unsupported("metadata_schema", "text_fields", "bm25_k1", "bm25_b"),
   embedding_model: optional(Type.String(), "Embeds texts. `default` is built in."),
   text_index: textIndex,
+  shards: optional(
+    Type.Integer(),
+    "Creates a collection: 1 to 4,096 indexes that all other requests use as one. Default: one index.",
+  ),
 });
 
-export const deleteIndex = post("indexes", "Deletes an index and all its data.", done, address);
+export const deleteIndex = post("indexes", "Deletes an index or a collection, and all its data.", done, {
+  ...address,
+  collection: optional(Type.Boolean(), "`true` refuses an index. Default false: either is deleted."),
+});
 
 export const trainIndex = post("indexes", "Clusters the items into inverted lists.", done, {
   ...address,
