@@ -6,7 +6,7 @@ import type { Embedder } from "../embedding/embedder.js";
 import { checkModel } from "../embedding/index-embedder.js";
 import { isSameModel } from "../embedding/recipe.js";
 import type { Metric } from "../engine/config.js";
-import type { ErrorCode } from "../errors.js";
+import { type ErrorCode, SealdexError } from "../errors.js";
 import { invalid } from "../checks/input.js";
 import { embeddedClientOptions, httpClientOptions } from "../api/method-options.js";
 import { pickOptions } from "../checks/option-names.js";
@@ -103,22 +103,25 @@ export class StoreIndex {
       indexConfigParams,
       metric = "cosine",
       textIndex,
+      shards,
     } = this.#options;
     try {
       return await this.#load();
     } catch (error) {
       if (!hasCode(error, "not_found")) throw error;
     }
-    const indexConfig = { ...indexConfigParams, type: indexType } as IndexConfigInput;
+    const definition = {
+      indexName,
+      indexKey,
+      indexConfig: { ...indexConfigParams, type: indexType } as IndexConfigInput,
+      metric,
+      textIndex,
+      ...(this.#client.kind === "embedded" && this.#model !== undefined && modelOptions(this.#model)),
+    };
     try {
-      const index = await this.#client.createIndex({
-        indexName,
-        indexKey,
-        indexConfig,
-        metric,
-        textIndex,
-        ...(this.#client.kind === "embedded" && this.#model !== undefined && modelOptions(this.#model)),
-      });
+      const index = await (shards === undefined
+        ? this.#client.createIndex(definition)
+        : this.#client.createCollection({ ...definition, shards }));
       this.#isCreated = true;
       return { index, metric };
     } catch (error) {
@@ -129,14 +132,22 @@ export class StoreIndex {
   }
 
   async #load(): Promise<OpenedIndex> {
-    const { indexName, indexKey, indexType, indexConfigParams, metric, textIndex } = this.#options;
+    const { indexName, indexKey, indexType, indexConfigParams, metric, textIndex, shards } = this.#options;
     const index = await this.#client.loadIndex({ indexName, indexKey });
     const found = await index.describe();
+    // Stores without embeddings rely on commits of several items, which a collection does not make.
+    if (found.shards !== undefined && this.#model === undefined) {
+      throw new SealdexError(
+        "not_supported",
+        `index "${indexName}": it is a collection, which only vector stores use`,
+      );
+    }
     const wanted = {
       metric: [metric, found.metric],
       indexType: [indexType, found.type],
       precision: [indexConfigParams?.precision, found.precision],
       textIndex: [textIndex && true, found.textIndex ?? false],
+      shards: [shards, found.shards],
     };
     for (const [name, [expected, received]] of Object.entries(wanted)) {
       if (expected === undefined || expected === received) continue;

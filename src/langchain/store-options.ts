@@ -2,7 +2,14 @@
 
 import { isBytes } from "../checks/value-kinds.js";
 import { type ModelOptions, modelOptions } from "../embedding/model-options.js";
-import { dimensionMax, type IndexType, type Metric, pqBitsMax, type Precision } from "../engine/config.js";
+import {
+  dimensionMax,
+  type IndexType,
+  type Metric,
+  pqBitsMax,
+  type Precision,
+  shardsMax,
+} from "../engine/config.js";
 import type { Filter } from "../api/filter/compile.js";
 import { checkInteger, invalid, losslessJson, typeName } from "../checks/input.js";
 import { embeddedClientNames, httpClientNames } from "../api/method-options.js";
@@ -68,6 +75,11 @@ interface StoreFields {
    * existing index with one while the option is false, or without one while it is true, is refused.
    */
   readonly textIndex?: TextIndexOptions | boolean;
+  /**
+   * For a new index: creates a collection of this many indexes, 1 to 4,096, see docs/scale.md. An existing index
+   * with another number, or none, is refused. Default: one index; an existing collection is used as it is.
+   */
+  readonly shards?: number;
 }
 
 export type StoreOptions = StoreFields & IndexKind;
@@ -109,6 +121,7 @@ const own = {
   greedy: true,
   models: true,
   textIndex: true,
+  shards: true,
 } as const;
 /** Other stores' names, and ours. */
 const elsewhere = {
@@ -163,6 +176,7 @@ export function takeStoreOptions(options: EncryptedVectorStoreArgs): EncryptedVe
     if (indexType === "ivfflat" || params?.[name] === undefined) continue;
     throw invalid(`indexConfigParams: expected ${name} only if indexType is ivfflat`);
   }
+  if (args.shards !== undefined) checkInteger(args.shards, 1, shardsMax, "shards");
   // The specification passes all parameters for every type.
   if (params?.pqDim !== undefined) checkInteger(params.pqDim, 1, dimensionMax, "indexConfigParams: pqDim");
   if (params?.pqBits !== undefined) checkInteger(params.pqBits, 1, pqBitsMax, "indexConfigParams: pqBits");
@@ -185,6 +199,7 @@ export const searchOptionNames = [
   "models",
   "nProbes",
   "recall",
+  "shards",
   "textIndex",
 ] as const satisfies readonly OptionOfVectorStore[];
 

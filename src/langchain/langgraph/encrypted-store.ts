@@ -82,7 +82,7 @@ const semanticIndexOptions = optionNames<SemanticIndex>("index", {
 });
 
 /** Options of a vector store only; this store has its own namespaces. */
-const ofVectorStore = ["filter", "metric", "namespace", "textIndex"] as const;
+const ofVectorStore = ["filter", "metric", "namespace", "shards", "textIndex"] as const;
 
 /**
  * Location and key of the store, as for `EncryptedVectorStore`; `index` enables semantic search.
