@@ -56,7 +56,7 @@ const serverTable: Record<string, string> = {
   "schemas/": "access/ audit/ indexes/ metrics/ node:crypto sealdex/core sealdex/wire typebox typebox/value",
   "routes/":
     "access/ audit/ http/ indexes/ leaves/ metrics/ processes/ schemas/ fastify node:crypto node:http sealdex/core sealdex/wire",
-  "app.ts": "access/ audit/ http/ indexes/ metrics/ processes/ routes/ fastify sealdex/core",
+  "app.ts": "access/ audit/ http/ indexes/ metrics/ processes/ routes/ fastify sealdex/core sealdex/wire",
   "commands/":
     "access/ audit/ http/ leaves/ metrics/ processes/ settings/ app.ts cli-progress commander node:cluster node:events node:fs/promises node:http node:https node:stream node:stream/promises sealdex/core sealdex/wire",
   "main.ts": "commands/ settings/ commander node:fs sealdex/core",

@@ -3,7 +3,14 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { type BlobStore, createClient, generateKey, openLocation, type VectorIndex } from "../../src/core.js";
+import {
+  type BlobStore,
+  createClient,
+  generateKey,
+  openLocation,
+  passphraseKey,
+  type VectorIndex,
+} from "../../src/core.js";
 import { createRouter } from "../../src/index/collection/router.js";
 import { parseLeaves } from "../../packages/server/src/leaves/leaf-addresses.js";
 import { Leaves, leafRoute } from "../../packages/server/src/leaves/leaves.js";
@@ -67,8 +74,10 @@ async function pretender(answer: RequestListener): Promise<string> {
 }
 
 test("leaves find what the process that has the collection open finds", async () => {
-  const leaf = await startLeaf();
-  expect(await answers(await routed(leaf.apiKey, leaf.baseUrl))).toEqual(expected);
+  for (const options of [{}, { indexKey: passphraseKey("of another index") }]) {
+    const leaf = await startLeaf(options);
+    expect(await answers(await routed(leaf.apiKey, leaf.baseUrl))).toEqual(expected);
+  }
 });
 
 test("shards are spread over leaves, and move to others if one does not answer", async () => {

@@ -5,6 +5,7 @@
 
 import type { FastifyInstance } from "fastify";
 import type { Client, KeyProvider } from "sealdex/core";
+import { Leaf } from "sealdex/wire";
 import {
   acceptedKeys,
   type Issuing,
@@ -95,6 +96,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const services: Services = {
     version,
     client,
+    leaf: new Leaf(options.client),
     indexes,
     trainings,
     limits,

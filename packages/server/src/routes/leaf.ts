@@ -1,6 +1,5 @@
 /** `/v1/leaf/search`: searches of shards for routers. Every service is a leaf. */
 
-import { Leaf } from "sealdex/wire";
 import { checkUnlimited } from "../access/caller.js";
 import type { Server } from "../http/http-server.js";
 import { untilTooLong } from "../http/request-end.js";
@@ -10,9 +9,8 @@ import type { Services } from "./services.js";
 
 const sweepMs = 60_000;
 
-export function addLeafRoutes(app: Server, { client, limits }: Services): void {
+export function addLeafRoutes(app: Server, { leaf, limits }: Services): void {
   const { idleIndexMsMax, queryBytesMax: bodyLimit, workMsMax } = limits;
-  const leaf = new Leaf(client);
   const sweeping = setInterval(() => void leaf.dropUnused(Date.now() - idleIndexMsMax), sweepMs).unref();
   app.addHook("onClose", async () => clearInterval(sweeping));
   app.post(leafRoute, { schema: searchSchema, bodyLimit }, async ({ body, caller }, reply) => {

@@ -2,7 +2,7 @@
 
 import type { FastifyReply } from "fastify";
 import type { Client } from "sealdex/core";
-import { type AddressBody, decodeAddress, served, type ServedIndex } from "sealdex/wire";
+import { type AddressBody, decodeAddress, type Leaf, served, type ServedIndex } from "sealdex/wire";
 import type { IssuedKeys } from "../access/issued-keys.js";
 import type { AuditLog } from "../audit/audit-log.js";
 import type { Server } from "../http/http-server.js";
@@ -17,6 +17,7 @@ import type { Siblings } from "../processes/siblings.js";
 export interface Services {
   readonly version: string;
   readonly client: Client;
+  readonly leaf: Leaf;
   readonly indexes: OpenIndexes;
   readonly trainings: Trainings;
   readonly limits: Limits;
