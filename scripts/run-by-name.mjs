@@ -48,6 +48,8 @@ const lists = {
     langgraph: bench("the checkpointer for LangGraph, by the number of threads", "langgraph.mjs"),
     keys: bench("changing the key of an index, and erasing", "keys.mjs"),
     oblivious: bench("what oblivious reads cost", "oblivious.mjs"),
+    collection: bench("collections beside indexes, in one process", "collection.mjs"),
+    leaves: bench("routers and leaves beside one process", "leaves.mjs"),
     profile: bench("the stages in which queries spend their time", "profile.mjs"),
   },
   "test:long": {

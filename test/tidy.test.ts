@@ -53,7 +53,8 @@ const serverTable: Record<string, string> = {
   "leaves/": "schemas/ node:crypto node:dns/promises node:perf_hooks sealdex/core sealdex/wire",
   "settings/": "http/ leaves/ node:crypto node:fs node:net node:url pino sealdex/core sealdex/wire yaml",
   "metrics/": "http/ indexes/ fastify prom-client sealdex/core",
-  "schemas/": "access/ audit/ indexes/ metrics/ node:crypto sealdex/core sealdex/wire typebox typebox/value",
+  "schemas/":
+    "access/ audit/ indexes/ metrics/ node:crypto sealdex/core sealdex/wire typebox typebox/compile",
   "routes/":
     "access/ audit/ http/ indexes/ leaves/ metrics/ processes/ schemas/ fastify node:crypto node:http sealdex/core sealdex/wire",
   "app.ts": "access/ audit/ http/ indexes/ metrics/ processes/ routes/ fastify sealdex/core sealdex/wire",
@@ -321,6 +322,31 @@ test("documents have one title each", () => {
     const prose = readFileSync(join(root, name), "utf8").replace(/```[\s\S]*?```/g, "");
     expect(prose.match(/^# /gm), name).toHaveLength(1);
   }
+});
+
+test("documents name only benchmarks and long tests that npm runs, and bench/README.md all benchmarks", () => {
+  const program = readFileSync(join(root, "scripts", "run-by-name.mjs"), "utf8");
+  const known = Array.from(
+    program.matchAll(/^ {4}"?([\w-]+)"?: (bench|long)\(/gm),
+    ([, name, kind]) => `${kind} ${name}`,
+  );
+  expect(known.length).toBeGreaterThan(20);
+  const pages = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".md") && !name.startsWith("site"))
+    .map((name) => `docs/${name}`);
+  const overview = readFileSync(join(root, "bench", "README.md"), "utf8");
+  const texts = ["README.md", "CONTRIBUTING.md", ...pages].map((name) =>
+    readFileSync(join(root, name), "utf8"),
+  );
+  const named = Array.from(
+    [overview, ...texts].join("").matchAll(/npm run (bench|test:long) -- ([\w-]+)/g),
+    ([, command, name]) => `${command === "bench" ? "bench" : "long"} ${name}`,
+  );
+  expect(named.filter((name) => !known.includes(name))).toEqual([]);
+  const inOverview = known
+    .filter((name) => name.startsWith("bench "))
+    .map((name) => name.slice("bench ".length));
+  expect(inOverview.filter((name) => !overview.includes(`npm run bench -- ${name}`))).toEqual([]);
 });
 
 /** Phrases that make comments and documents hard to read, each with the words to use instead. */
