@@ -77,6 +77,21 @@ test("the commands of the documentation work, one after the other", async () => 
   for (const key of keys) expect(JSON.stringify(outputs)).not.toContain(key.trim());
 });
 
+test("the commands work on a collection", async () => {
+  const key = ["--key-file", "c.key"];
+  await command(["index", "create", "notes", ...key, "--shards", "3"]);
+  const lines = Array.from({ length: 20 }, (_, i) => `{"id":"${i}","vector":[${i},1]}\n`);
+  const imported = await command(["import", "--index", "notes", ...key], lines.join(""));
+  expect(imported.stdout).toBe("Imported 20 items (20 lines).\n");
+  await command(["index", "train", "notes", ...key, "--lists", "1"]);
+  const { stdout } = await command(["index", "describe", "notes", ...key]);
+  expect(JSON.parse(stdout)).toMatchObject({ items: 20, shards: 3, trained: true });
+  const exported = await command(["export", "--index", "notes", ...key]);
+  expect(exported.stdout.trim().split("\n")).toHaveLength(20);
+  expect((await command(["index", "delete", "notes", ...key, "--yes"])).stdout).toBe("Deleted notes.\n");
+  expect((await command(["index", "list"])).stdout).toBe("");
+});
+
 test("import makes an index and its key, from lines of another store", async () => {
   const args = ["import", "--create", "--index", "moved", "--key-file", "moved.key", "--metric", "cosine"];
   const imported = await command(args, '{"_id":"a","values":[1,0],"text":"first"}\n{"embedding":[0,1]}\n');

@@ -11,6 +11,7 @@ export interface DefinitionArguments extends KeyArguments {
   readonly metric: NonNullable<CreateIndexOptions["metric"]>;
   readonly model?: string;
   readonly textIndex?: boolean;
+  readonly shards?: string;
 }
 
 export function withDefinition(command: Command): Command {
@@ -25,7 +26,8 @@ export function withDefinition(command: Command): Command {
     )
     .option("--dimension <number>", "length of vectors (default: the model's, or the first vector's)")
     .option("--model <name>", "embedding model for texts, such as default")
-    .option("--text-index", "enable keyword search");
+    .option("--text-index", "enable keyword search")
+    .option("--shards <number>", "create a collection of so many indexes");
 }
 
 /** A key file that does not exist gets a new key. */
@@ -33,7 +35,7 @@ export async function createIndex(
   settings: Settings,
   client: EmbeddedClient,
   indexName: string,
-  { type, dimension, metric, model, textIndex, keyFile }: DefinitionArguments,
+  { type, dimension, metric, model, textIndex, shards, keyFile }: DefinitionArguments,
 ): Promise<VectorIndex> {
   const indexKey =
     keyFile === undefined ? await indexKeyOf(settings, keyFile) : await newKeyIn(keyFile, "--key-file");
@@ -41,12 +43,15 @@ export async function createIndex(
     type,
     ...(dimension !== undefined && { dimension: Number(dimension) }),
   };
-  return client.createIndex({
+  const request = {
     indexName,
     indexKey,
     indexConfig,
     metric,
     ...(model !== undefined && { embeddingModel: model }),
     ...(textIndex === true && { textIndex }),
-  });
+  };
+  return shards === undefined
+    ? client.createIndex(request)
+    : client.createCollection({ ...request, shards: Number(shards) });
 }
