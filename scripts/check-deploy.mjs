@@ -20,7 +20,7 @@ function run(command, ...args) {
 try {
   run("python3", "-m", "venv", work);
   run(join(work, "bin", "pip"), "install", "--quiet", "kubernetes-validate==1.37.0");
-  const folders = ["kubernetes", "kubernetes-leaves"].map((name) => join(deploy, name));
+  const folders = ["kubernetes", "kubernetes-ingest", "kubernetes-leaves"].map((name) => join(deploy, name));
   const manifests = folders.flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)));
   run(join(work, "bin", "kubernetes-validate"), "--strict", ...manifests);
   if (existsSync("/usr/bin/systemd-analyze")) {

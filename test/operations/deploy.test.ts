@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { parseConfigFile } from "../../packages/server/src/settings/config-file.js";
+import { parsePart } from "../../packages/server/src/jobs/split-input.js";
 import { measureCache } from "../../packages/server/src/metrics/measure-cache.js";
 import { Metrics } from "../../packages/server/src/metrics/metrics.js";
 import { readSettings } from "../../packages/server/src/settings/settings.js";
@@ -65,6 +66,22 @@ test("the dashboard and the alerts ask for metrics that exist", async () => {
   expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
 });
 
+test("the pods of an ingest have a part each", () => {
+  const { spec } = parse(text("kubernetes-ingest/job.yaml")) as {
+    readonly spec: {
+      readonly completions: number;
+      readonly template: { readonly spec: { readonly containers: readonly { readonly args: string[] }[] } };
+    };
+  };
+  const [{ args }] = spec.template.spec.containers;
+  const [part] = args.flatMap((arg) => /^--part=(.*)$/.exec(arg)?.[1] ?? []);
+  // As Kubernetes fills in the variable.
+  const parts = Array.from({ length: spec.completions }, (_, pod) =>
+    parsePart(part.replace("$(JOB_COMPLETION_INDEX)", `${pod}`)),
+  );
+  expect(parts).toEqual(parts.map((_, i) => ({ part: i, parts: spec.completions })));
+});
+
 test("every setting that the files name is one", () => {
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
     /\.\w+$|Dockerfile$/.test(name),
@@ -100,33 +117,33 @@ test("the settings of the manifests and of the compose file are accepted", () =>
   });
 });
 
+const confinedPod = {
+  spec: {
+    template: {
+      spec: {
+        securityContext: { runAsNonRoot: true },
+        containers: [
+          {
+            securityContext: {
+              readOnlyRootFilesystem: true,
+              allowPrivilegeEscalation: false,
+              capabilities: { drop: ["ALL"] },
+            },
+          },
+        ],
+      },
+    },
+  },
+};
+
 test("containers run as a user without rights, on a root that is read-only", () => {
   expect(text("Dockerfile")).toMatch(/^USER node$/m);
   // Any BuildKit can build it: none has to fetch a newer syntax first.
   expect(text("Dockerfile")).not.toMatch(/^# syntax=/m);
-  const manifests = parseAllDocuments(text("kubernetes/deployment.yaml")).map(
-    (document) => document.toJS() as object,
-  );
-  expect(manifests).toMatchObject([
-    {
-      spec: {
-        template: {
-          spec: {
-            securityContext: { runAsNonRoot: true },
-            containers: [
-              {
-                securityContext: {
-                  readOnlyRootFilesystem: true,
-                  allowPrivilegeEscalation: false,
-                  capabilities: { drop: ["ALL"] },
-                },
-              },
-            ],
-          },
-        },
-      },
-    },
-  ]);
+  for (const name of ["kubernetes/deployment.yaml", "kubernetes-ingest/job.yaml"]) {
+    const manifests = parseAllDocuments(text(name)).map((document) => document.toJS() as object);
+    expect(manifests, name).toMatchObject([confinedPod]);
+  }
   const compose = parse(text("compose.yaml")) as { readonly services: object };
   const confined = { read_only: true, cap_drop: ["ALL"], security_opt: ["no-new-privileges:true"] };
   // Without a user, the image of Redis starts as root, which without capabilities cannot read what it wrote before.

@@ -6,6 +6,7 @@ import { generateKey, SealdexError } from "sealdex/core";
 import { addAuditCommand } from "./commands/audit.js";
 import { addHealthCommand } from "./commands/health.js";
 import { addIndexCommand } from "./commands/index.js";
+import { addIngestCommand } from "./commands/ingest.js";
 import { addKeysCommand } from "./commands/keys.js";
 import { addTransferCommands } from "./commands/transfer.js";
 import { addWrapsCommand } from "./commands/wraps.js";
@@ -45,6 +46,7 @@ addHealthCommand(program, settings);
 addIndexCommand(program, settings);
 addWrapsCommand(program, settings);
 addTransferCommands(program, settings);
+addIngestCommand(program, settings);
 
 try {
   await program.parseAsync();

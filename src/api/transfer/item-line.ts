@@ -33,10 +33,14 @@ const otherNames = {
 } as const;
 
 /**
- * Takes the field names of other stores too, and makes a random id if there is none. Throws
- * `invalid_request`. `upsert` checks the item itself.
+ * Takes the field names of other stores too, and makes an id, random by default, if there is none.
+ * Throws `invalid_request`. `upsert` checks the item itself.
  */
-export function decodeLine(line: string, where: string): IngestItem {
+export function decodeLine(
+  line: string,
+  where: string,
+  makeId: () => string = () => crypto.randomUUID(),
+): IngestItem {
   let value: unknown;
   try {
     value = JSON.parse(line);
@@ -47,13 +51,22 @@ export function decodeLine(line: string, where: string): IngestItem {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw invalid(`${where}: expected a JSON object, got ${typeName(value)}`);
   }
-  const { vector, expiresAt, ...item } = withOwnNames({ ...value }) as unknown as IngestItem & {
+  return itemOfFields({ ...value }, where, makeId);
+}
+
+/** As `decodeLine`, of the fields of a line. */
+export function itemOfFields(
+  fields: Record<string, unknown>,
+  where: string,
+  makeId: () => string,
+): IngestItem {
+  const { vector, expiresAt, ...item } = withOwnNames(fields) as unknown as IngestItem & {
     readonly vector?: unknown;
     readonly expiresAt?: unknown;
   };
   return {
     ...item,
-    id: item.id === undefined ? crypto.randomUUID() : item.id,
+    id: item.id === undefined ? makeId() : item.id,
     ...(vector !== undefined && {
       vector: typeof vector === "string" ? decodeBase64(vector, where) : vector,
     }),
@@ -61,8 +74,8 @@ export function decodeLine(line: string, where: string): IngestItem {
   };
 }
 
-/** Of several names for one field, the others stay, and are refused as unknown. */
-function withOwnNames(line: Record<string, unknown>): Record<string, unknown> {
+/** Changes the fields. Of several names for one field, the others stay; in a line, they are refused as unknown. */
+export function withOwnNames(line: Record<string, unknown>): Record<string, unknown> {
   for (const [name, others] of Object.entries(otherNames)) {
     const other = Object.hasOwn(line, name) ? undefined : others.find((each) => Object.hasOwn(line, each));
     if (other === undefined) continue;
