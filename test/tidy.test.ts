@@ -59,7 +59,7 @@ const serverTable: Record<string, string> = {
     "access/ audit/ http/ indexes/ leaves/ metrics/ processes/ schemas/ fastify node:crypto node:http sealdex/core sealdex/wire",
   "app.ts": "access/ audit/ http/ indexes/ metrics/ processes/ routes/ fastify sealdex/core sealdex/wire",
   "jobs/":
-    "settings/ @aws-sdk/client-s3 hyparquet hyparquet-compressors node:fs node:fs/promises node:path node:stream node:zlib sealdex/core sealdex/wire",
+    "settings/ @aws-sdk/client-s3 bullmq hyparquet hyparquet-compressors node:fs node:fs/promises node:path node:stream node:zlib sealdex/core sealdex/wire",
   "commands/":
     "access/ audit/ http/ jobs/ leaves/ metrics/ processes/ settings/ app.ts cli-progress commander node:cluster node:events node:fs/promises node:http node:https node:stream node:stream/promises sealdex/core sealdex/wire",
   "main.ts": "commands/ settings/ commander node:fs sealdex/core",

@@ -9,6 +9,7 @@ import { addIndexCommand } from "./commands/index.js";
 import { addIngestCommand } from "./commands/ingest.js";
 import { addKeysCommand } from "./commands/keys.js";
 import { addTransferCommands } from "./commands/transfer.js";
+import { addWorkCommands } from "./commands/work.js";
 import { addWrapsCommand } from "./commands/wraps.js";
 import { loadSettings } from "./settings/load-settings.js";
 import { settingsHelp } from "./settings/settings-help.js";
@@ -47,6 +48,7 @@ addIndexCommand(program, settings);
 addWrapsCommand(program, settings);
 addTransferCommands(program, settings);
 addIngestCommand(program, settings);
+addWorkCommands(program, settings);
 
 try {
   await program.parseAsync();

@@ -11,6 +11,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Names the file of settings. */
 const fileVariable = "SEALDEX_CONFIG";
 
+/** Names the queue of `enqueue` and `work`, which workers may have in the environment of the service. */
+export const queueVariable = "SEALDEX_QUEUE";
+
 /** `path`: of the file. Default: `SEALDEX_CONFIG`, or no file. Throws `invalid_request`. */
 export function loadSettings(environment: Environment, path?: string): Settings {
   const file = path ?? environment[fileVariable];
@@ -26,7 +29,7 @@ export function loadSettings(environment: Environment, path?: string): Settings 
  * they are no error.
  */
 export function unknownVariables(environment: Environment): string[] {
-  const known = variables.map(({ name }) => name);
+  const known = [...variables.map(({ name }) => name), queueVariable];
   return Object.keys(environment)
     .filter((name) => name.startsWith("SEALDEX_") && !known.includes(name))
     .map((name) => `environment: ${unknownName(name, known)}`);

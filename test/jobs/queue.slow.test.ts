@@ -1,0 +1,103 @@
+/** Workers of queues on their servers. Needs a build. */
+
+import { watch } from "node:fs";
+import { join } from "node:path";
+import { Redis } from "ioredis";
+import { Client } from "pg";
+import { describe, expect, test } from "vitest";
+import { postgres, startPostgres } from "../servers/postgres.js";
+import { redis, startRedis } from "../servers/redis.js";
+import { canStart } from "../tier.js";
+import { run, start } from "./command.js";
+import { expectRows, prepare } from "./target.js";
+
+const parts = 8;
+
+/** All that the queue holds, as a text. */
+async function heldByRedis(address: string): Promise<string> {
+  const client = new Redis(address);
+  const held = [];
+  for (const key of await client.keys("*")) {
+    held.push(key, (await client.type(key)) === "hash" ? await client.hgetall(key) : undefined);
+  }
+  client.disconnect();
+  return JSON.stringify(held);
+}
+
+async function heldByPostgres(address: string): Promise<string> {
+  const client = new Client(address);
+  await client.connect();
+  const { rows } = await client.query("SELECT * FROM pgboss.job");
+  await client.end();
+  return JSON.stringify(rows);
+}
+
+describe.each([
+  { name: "BullMQ", server: redis, open: () => startRedis(), held: heldByRedis },
+  { name: "pg-boss", server: postgres, open: () => startPostgres(), held: heldByPostgres },
+])("$name", ({ server, open, held }) => {
+  test.runIf(canStart(server))("workers do each job, also that of a worker that was killed", async () => {
+    const { address, stop } = await open();
+    const { folder, rows, client, index, env: own, args, indexKey } = await prepare("collection", 800);
+    const env = { ...own, SEALDEX_QUEUE: address };
+    const enqueue = async (...more: string[]) => {
+      const { stdout, stderr } = await run(["enqueue", ...more], { SEALDEX_QUEUE: address });
+      expect(stderr).toBe("");
+      return stdout;
+    };
+    const work = () => start(["work", ...args.slice(2)], env);
+    const ingest = ["ingest", "--index", "rows", "--from", join(folder, "in"), "--parts", `${parts}`];
+    expect(await enqueue(...ingest)).toBe(`Queued ${parts} jobs.\n`);
+    expect(await enqueue("train", "--index", "absent")).toBe("Queued 1 job.\n");
+
+    const first = work();
+    const watcher = watch(join(folder, "data"), { recursive: true }, () => {
+      watcher.close();
+      first.child.kill("SIGKILL");
+    });
+    const killed = await first.ended;
+    expect(killed.code).toBe(null);
+
+    const workers = [work(), work()];
+    const outputs = () => [killed.stdout, ...workers.map((worker) => worker.output())].join("");
+    const until = async (isDone: () => boolean) => {
+      while (!isDone()) {
+        await Promise.race(workers.map((worker) => worker.next()));
+        expect(workers.map(({ child }) => child.exitCode)).toEqual([null, null]);
+      }
+    };
+    const done = () => new Set(outputs().match(/(?<=rows: Part )\d+(?=\/8 of 4 files)/g));
+    await until(() => done().size === parts);
+    await expectRows(index, rows);
+    await enqueue("compact", "--index", "rows");
+    await until(() => outputs().includes("rows: compacted.\n"));
+    await enqueue("train", "--index", "rows");
+    await until(() => outputs().includes("rows: trained.\n"));
+    expect(await index.describe()).toMatchObject({ trained: true });
+    await expectRows(index, rows);
+
+    for (const { child } of workers) child.kill("SIGTERM");
+    const ended = await Promise.all(workers.map((worker) => worker.ended));
+    expect(ended.map(({ code }) => code)).toEqual([0, 0]);
+    const errors = new Set([killed, ...ended].flatMap(({ stderr }) => stderr.split("\n")));
+    expect([...errors].sort()).toEqual(["", 'error: index "absent": no such index']);
+    // The job failed, and waits for its next attempt.
+    const text = await held(address);
+    expect(text).toContain("no such index");
+    expect(text).not.toContain(indexKey);
+    await client.close();
+    await stop();
+  });
+});
+
+test.each<[string[], RegExp]>([
+  [["train", "--index", "i"], /^error: --queue: expected a URL, or SEALDEX_QUEUE, got neither/],
+  [["train", "--index", "i", "--queue", "amqp://host"], /^error: --queue: expected redis/],
+  [["ingest", "--index", "i", "--queue", "redis://host"], /^error: job: expected/],
+  [["ingest", "--index", "i", "--from", "a", "--parts", "0"], /^error: --part: expected/],
+  [["delete", "--index", "i"], /^error: job: expected/],
+])("enqueue %j is refused", async (args, message) => {
+  const { code, stdout, stderr } = await run(["enqueue", ...args], {});
+  expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  expect(stderr).toMatch(message);
+});
