@@ -197,6 +197,7 @@ function ofCollection(
         version: [1, 1],
         digest: ["0".repeat(64), "0".repeat(64)],
       };
+      manifest.spareShards = { ...manifest.shards, from: [0, 7], indexId: ["8".repeat(32), "9".repeat(32)] };
       setAt(manifest, field, value);
     },
   };
@@ -351,6 +352,43 @@ const manifestFields: readonly Field[] = [
     "32 bytes, hexadecimal",
     ["f".repeat(64)],
     [...otherTypes, "0".repeat(63), "g".repeat(64)],
+  ),
+  ofCollection(
+    "shards.suffix",
+    "8 bytes, hexadecimal, null: none",
+    [["0".repeat(16), null]],
+    [...otherTypes, "0".repeat(15), "g".repeat(16)]
+      .filter((value) => value !== null)
+      .map((value) => [value, null]),
+  ),
+  ofCollection(
+    "spareShards",
+    "as shards, in any order, 1 or more; absent: none",
+    [
+      { from: [0], indexId: ["2".repeat(32)], version: [1], digest: ["0".repeat(64)] },
+      {
+        from: [7, 0],
+        indexId: ["2".repeat(32), "3".repeat(32)],
+        version: [1, 1],
+        digest: ["0".repeat(64), "0".repeat(64)],
+      },
+    ],
+    [
+      ...otherTypes,
+      { from: [0] },
+      { from: [], indexId: [], version: [], digest: [] },
+      { from: [0], indexId: ["1".repeat(32)], version: [1], digest: ["0".repeat(64)] },
+      { from: [2 ** 32], indexId: ["2".repeat(32)], version: [1], digest: ["0".repeat(64)] },
+    ],
+  ),
+  ofCollection(
+    "spareShards.retired",
+    "0 to version, null: may yet become a part",
+    [
+      [0, 1],
+      [null, 0],
+    ],
+    [...notNumbers, -1, 2 ** 48].filter((value) => value !== null).map((value) => [0, value]),
   ),
   ofCollection(
     "shardSecrets",

@@ -52,6 +52,18 @@ describe("with anchors", () => {
     await plain.end();
   });
 
+  test("a commit that its writer did not anchor is anchored by another", async () => {
+    const { open, keep, quiet } = await anchored();
+    const log = open();
+    await log.newest();
+    const plain = new ManifestLog(quiet, identityOf(keysUpTo(1)), new StandingClock());
+    await plain.commit(same);
+    await plain.anchorNewest();
+    expect(await keep().newest()).toBeUndefined();
+    await log.anchorNewest();
+    expect((await keep().newest())?.version).toBe(2);
+  });
+
   test("a commit that cannot be anchored is not answered, nor remembered", async () => {
     const { open, anchors } = await anchored();
     const log = open();

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import { decodeAnchor, encodeAnchor } from "../../src/state/commit/anchor.js";
-import { emptyManifest, type Manifest } from "../../src/state/commit/manifest.js";
+import { emptyManifest, type Manifest, type ShardRef } from "../../src/state/commit/manifest.js";
 import { encodeManifest, openManifest, sealManifest } from "../../src/state/commit/stored-manifest.js";
 import {
   afterRecords,
@@ -188,6 +188,15 @@ describe("the manifest of a collection", () => {
     }
   });
 
+  test("names spare shards, with ranges of others", () => {
+    const suffix = "0123456789abcdef";
+    const shards = [{ ...shard(0), suffix }, shard(5)];
+    const spare = { ...shard(0), indexId: "f".repeat(32) };
+    const spareShards = [{ ...spare, retired: 2 }, { ...shard(6), suffix, retired: 0 }, shard(7)];
+    expect(opened({ shards, shardSecrets, spareShards })).toMatchObject({ shards, spareShards });
+    expect(opened({ shards, shardSecrets }).spareShards).toBeUndefined();
+  });
+
   const header = Buffer.from(headerOf("segment", 1, new Uint8Array(64))).toString("base64");
   const segment = segmentRef(newObjectName(indexId, "segment", 1), { header, length: 200, footerLength: 20 });
 
@@ -212,6 +221,28 @@ describe("the manifest of a collection", () => {
       "shards that are not ascending",
       { shards: [shard(0), shard(2), shard(1)], shardSecrets },
       "ascending from 0",
+    ],
+    ["spare shards of an index", { spareShards: [shard(1)] }, "none without shards"],
+    ["an empty list of spare shards", { shards: [shard(0)], shardSecrets, spareShards: [] }, "one at least"],
+    [
+      "a shard that is a part, and spare",
+      { shards: [shard(0)], shardSecrets, spareShards: [shard(0)] },
+      "each shard once",
+    ],
+    [
+      "a part that is retired",
+      { shards: [{ ...shard(0), retired: 1 } as ShardRef], shardSecrets },
+      "no members but from, indexId, version, digest, suffix",
+    ],
+    [
+      "a shard that is retired in a later version",
+      { shards: [shard(0)], shardSecrets, spareShards: [{ ...shard(1), retired: 3 }] },
+      "an integer from 0 to 2, got 3",
+    ],
+    [
+      "a shard with another suffix",
+      { shards: [{ ...shard(0), suffix: "0".repeat(15) }], shardSecrets },
+      "8 bytes in hexadecimal",
     ],
     ["a first shard that begins above 0", { shards: [shard(1)], shardSecrets }, "ascending from 0"],
   ])("with %s is corrupt", (_, members, message) => {

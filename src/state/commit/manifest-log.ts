@@ -87,6 +87,11 @@ export class ManifestLog {
     if (known !== undefined) await this.#history?.committed(known.sealed);
   }
 
+  /** Anchors the newest manifest, which a writer may have stored and not anchored. */
+  async anchorNewest(): Promise<void> {
+    await this.#history?.committed((await this.#reader.newest()).sealed);
+  }
+
   /** Marks a deleted index in the anchor location. */
   async end(): Promise<void> {
     await this.#history?.end();

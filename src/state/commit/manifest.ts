@@ -50,6 +50,17 @@ export interface ShardRef {
   readonly version: number;
   /** SHA-256 of the stored manifest, hexadecimal. */
   readonly digest: string;
+  /** 8 random bytes of its name, hexadecimal. Absent: it was created with the collection. */
+  readonly suffix?: string;
+}
+
+/** A shard that is stored beside those of the collection: one that a split makes, or one that was split. */
+export interface SpareShard extends ShardRef {
+  /**
+   * Since which version of the collection it is no part of it any more; 0: it never was, and never will be. Absent: a split may yet make
+   * it a part.
+   */
+  readonly retired?: number;
 }
 
 export interface Manifest {
@@ -79,6 +90,8 @@ export interface Manifest {
   readonly reservation?: Reservation;
   /** Of a collection, ascending. Absent: an index, which has segments. */
   readonly shards?: readonly ShardRef[];
+  /** Of a collection: all others that may be stored and have items. Absent: none. */
+  readonly spareShards?: readonly SpareShard[];
   /**
    * 32 random bytes each, from which the keys of the shards are derived: the secret in force and, during a rotation, the next one.
    * Shards may have keys of either.

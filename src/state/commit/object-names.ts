@@ -50,12 +50,15 @@ export function isIndexName(name: string): boolean {
 }
 
 /** The name of a shard, which no caller can give to an index and none is shown. */
-export function shardName(collectionId: Uint8Array, from: number): string {
-  return `\0${Buffer.from(collectionId).toString("hex")}${from.toString(16).padStart(8, "0")}`;
+export function shardName(
+  collectionId: Uint8Array,
+  { from, suffix = "" }: { readonly from: number; readonly suffix?: string },
+): string {
+  return `\0${Buffer.from(collectionId).toString("hex")}${from.toString(16).padStart(8, "0")}${suffix}`;
 }
 
 function isStoredName(name: string): boolean {
-  return isIndexName(name) || /^\0[0-9a-f]{40}$/.test(name);
+  return isIndexName(name) || /^\0[0-9a-f]{40}([0-9a-f]{16})?$/.test(name);
 }
 
 /** The prefix of an index's records: its name in base32hex (RFC 4648 §7, lower case, unpadded). */

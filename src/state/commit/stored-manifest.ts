@@ -48,6 +48,7 @@ import {
   type Reservation,
   reservationMsMax,
   type ShardRef,
+  type SpareShard,
 } from "./manifest.js";
 import {
   type IndexObjectKind,
@@ -75,6 +76,7 @@ type StoredSegment = Omit<Stored<SegmentRef>, "namespace" | "model"> & {
 
 const digestBytes = 32;
 const shardIdBytes = 16;
+const shardSuffixBytes = 8;
 
 interface StoredManifest extends Omit<Manifest, "model" | "segments" | "shardSecrets"> {
   /** In base64. */
@@ -106,7 +108,14 @@ const segmentColumns = [
   "model",
 ] as const satisfies readonly (keyof StoredSegment)[];
 
-const shardColumns = ["from", "indexId", "version", "digest"] as const satisfies readonly (keyof ShardRef)[];
+const shardColumns = [
+  "from",
+  "indexId",
+  "version",
+  "digest",
+  "suffix",
+  "retired",
+] as const satisfies readonly (keyof SpareShard)[];
 
 /** The value that its JSON text is made from. */
 export function encodeManifest(manifest: Manifest): object {
@@ -118,18 +127,24 @@ export function encodeManifest(manifest: Manifest): object {
     namespace: ref.namespace && namespaces.get(ref.namespace),
     model: ref.model && models.get(ref.model),
   }));
-  const used = segmentColumns.filter((name) => stored.some((ref) => ref[name] !== undefined));
-  const { shards, shardSecrets } = manifest;
+  const { shards, spareShards, shardSecrets } = manifest;
   return {
     ...manifest,
-    shards: shards && Object.fromEntries(shardColumns.map((name) => [name, shards.map((ref) => ref[name])])),
+    shards: shards && inColumns<SpareShard>(shards, shardColumns),
+    spareShards: spareShards && inColumns(spareShards, shardColumns),
     shardSecrets: shardSecrets?.map((secret) => secret.export().toString("base64")),
     model: model && storedRef(model),
     namespaces: namespaces.size === 0 ? undefined : [...namespaces.keys()],
     models: models.size === 0 ? undefined : Array.from(models.keys(), shortName),
-    segments: Object.fromEntries(used.map((name) => [name, stored.map((ref) => ref[name] ?? null)])),
+    segments: inColumns(stored, segmentColumns),
     droppedObjects: droppedObjects.map((name) => `${kindOf(name)}/${shortName(name)}`),
   };
+}
+
+/** See `columns`. */
+function inColumns<T>(things: readonly T[], names: readonly (keyof T & string)[]): object {
+  const used = names.filter((name) => things.some((thing) => thing[name] !== undefined));
+  return Object.fromEntries(used.map((name) => [name, things.map((thing) => thing[name] ?? null)]));
 }
 
 /** The distinct values of `member` in the order of segments, each with its place in the list. */
@@ -211,17 +226,19 @@ function storedCheck(indexId: Uint8Array, version: number, generation: number): 
     uploads: watermarkOf(version),
     erasures: optional(integer(1)),
     reservation: optional(record<Reservation>({ holder: hexadecimal(16), ms: real(0, reservationMsMax) })),
-    shards: optional(
-      columns<ShardRef>({
-        from: integer(0, 2 ** 32 - 1),
-        indexId: hexadecimal(shardIdBytes),
-        version: integer(1),
-        digest: hexadecimal(digestBytes),
-      }),
-    ),
+    shards: optional(columns<ShardRef>(shardShape)),
+    spareShards: optional(columns<SpareShard>({ ...shardShape, retired: optional(integer(0, version)) })),
     shardSecrets: optional(listOf(base64(keyBytes), 1, 2)),
   });
 }
+
+const shardShape = {
+  from: integer(0, 2 ** 32 - 1),
+  indexId: hexadecimal(shardIdBytes),
+  version: integer(1),
+  digest: hexadecimal(digestBytes),
+  suffix: optional(hexadecimal(shardSuffixBytes)),
+};
 
 /** A short name after its kind. */
 function droppedName(nameOf: (kind: IndexObjectKind) => Check<string>): Check<string> {
@@ -262,10 +279,13 @@ function checkNamespaces({ segments, erasures = 0 }: Manifest): void {
 }
 
 /** A collection has shards, whose ranges are all of the hashes, and no segments. */
-function checkShards({ shards, shardSecrets, segments, model }: Manifest): void {
+function checkShards({ shards, spareShards, shardSecrets, segments, model }: Manifest): void {
   if ((shards === undefined) !== (shardSecrets === undefined))
     throw new Misfit("shards and their secrets, or neither", ".shardSecrets");
-  if (shards === undefined) return;
+  if (shards === undefined) {
+    if (spareShards !== undefined) throw new Misfit("none without shards", ".spareShards");
+    return;
+  }
   if (shards.length === 0 || shards.length > shardsMax)
     throw new Misfit(`1 to ${shardsMax} of them, got ${shards.length}`, ".shards");
   if (segments.length > 0 || model !== undefined) throw new Misfit("none beside shards", ".segments");
@@ -273,7 +293,9 @@ function checkShards({ shards, shardSecrets, segments, model }: Manifest): void 
     const isNext = i === 0 ? from === 0 : from > shards[i - 1].from;
     if (!isNext) throw new Misfit("ascending from 0", `.shards.from[${i}]`);
   });
-  if (new Set(shards.map(({ indexId }) => indexId)).size < shards.length)
+  if (spareShards?.length === 0) throw new Misfit("one at least, or no list", ".spareShards");
+  const all = [...shards, ...(spareShards ?? [])];
+  if (new Set(all.map(({ indexId }) => indexId)).size < all.length)
     throw new Misfit("each shard once", ".shards.indexId");
 }
 
