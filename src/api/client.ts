@@ -89,7 +89,13 @@ export interface CreateIndexOptions extends CallOptions {
 
 /** Options of creating a collection. */
 export interface CreateCollectionOptions extends CreateIndexOptions {
-  /** Indexes that have the items, 1 to 4,096, each about an equal share. Fixed. */
+  /** Indexes that have the items, 1 to 4,096, each about an equal share. `splitShards` makes them more. */
+  readonly shards: number;
+}
+
+/** Options of splitting the shards of a collection. */
+export interface SplitShardsOptions extends OpenIndexOptions {
+  /** The number of shards afterwards, 1 to 4,096. */
   readonly shards: number;
 }
 

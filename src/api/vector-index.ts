@@ -29,6 +29,7 @@ import type {
   IndexKey,
   LoadIndexOptions,
   OpenIndexOptions,
+  SplitShardsOptions,
 } from "./client.js";
 import type { Filter } from "./filter/compile.js";
 import type {
@@ -293,6 +294,12 @@ export interface Client extends AsyncDisposable {
 /** A client of storage locations. */
 export interface EmbeddedClient extends Client {
   readonly kind: "embedded";
+  /**
+   * Splits shards of a collection in two, the one with most items first, until it has `shards`; if it has as many, nothing is done.
+   * Others read and write meanwhile. After an interruption, repeat the call. Throws like `loadIndex`, and `storage_unavailable`
+   * if another process splits the shards, too.
+   */
+  splitShards(options: SplitShardsOptions): Promise<void>;
   /** Memory of the process and of this client's cache. */
   memory(): MemoryUse;
 }

@@ -75,14 +75,14 @@ function isWritten(
 
 /**
  * Commits the change that `prepare` computes from the newest snapshot, if the index still has the same items then; otherwise asks for it again.
- * Objects that `prepare` stored in vain are deleted.
+ * Objects that `prepare` stored in vain are deleted. Returns whether there was something to commit.
  */
 export async function commitAsOf(
   index: OpenIndex,
   signal: AbortSignal | undefined,
   prepare: (snapshot: Snapshot) => Promise<Addition>,
-): Promise<void> {
-  await retryWithReservation(index, async (reservation) => {
+): Promise<boolean> {
+  const outcome = await retryWithReservation(index, async (reservation) => {
     const { manifest, ...addition } = await index.snapshots.readNewest(async (snapshot) => ({
       manifest: snapshot.manifest,
       ...(await prepare(snapshot)),
@@ -96,6 +96,7 @@ export async function commitAsOf(
       areGrouped(segments, latest);
     return commitAddition(index, addition, fits, { signal, reservation });
   });
+  return outcome !== "nothing";
 }
 
 /** The manifest with the segments alone that the snapshots of `index` have. */

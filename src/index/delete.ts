@@ -17,17 +17,17 @@ import { dimensionOf } from "./open/dimension.js";
 import type { OpenIndex } from "./open/open-index.js";
 import { withEncoding } from "./open/row-encoding.js";
 
-/** Deletes the items of a checked selection. */
+/** Deletes the items of a checked selection. Returns whether there were any. */
 export async function deleteSelected(
   index: OpenIndex,
   { ids, filter }: Selection,
   signal: AbortSignal | undefined,
-): Promise<void> {
+): Promise<boolean> {
   await mergeSmallIfDue(index, signal);
   // All items match the empty filter.
-  if (ids === undefined) await deleteMatching(index, compileFilter(filter ?? {}), signal);
-  else if (filter === undefined) await deleteIds(index, ids, signal);
-  else await deleteIdsMatching(index, ids, compileFilter(filter), signal);
+  if (ids === undefined) return deleteMatching(index, compileFilter(filter ?? {}), signal);
+  if (filter === undefined) return deleteIds(index, ids, signal);
+  return deleteIdsMatching(index, ids, compileFilter(filter), signal);
 }
 
 /** Deletes those of the ids that exist. */
@@ -35,16 +35,16 @@ async function deleteIds(
   index: OpenIndex,
   ids: readonly string[],
   signal: AbortSignal | undefined,
-): Promise<void> {
+): Promise<boolean> {
   const fingerprints = await fingerprintsOf(index, new Set(ids));
   for (;;) {
     const { manifest, deleted } = await index.snapshots.read(async (snapshot) => ({
       manifest: snapshot.manifest,
       deleted: deletionsOf(await snapshot.findIds(fingerprints), fingerprints),
     }));
-    if (deleted.size === 0) return;
+    if (deleted.size === 0) return false;
     const segments = await storeTombstones(index, manifest, deleted, signal);
-    if (await commitAddition(index, { segments }, () => true, { signal })) return;
+    if (await commitAddition(index, { segments }, () => true, { signal })) return true;
   }
 }
 
@@ -75,9 +75,9 @@ async function deleteMatching(
   index: OpenIndex,
   filter: CompiledFilter,
   signal: AbortSignal | undefined,
-): Promise<void> {
+): Promise<boolean> {
   const matching = new MatchingItems(filter, signal);
-  await commitAsOf(index, signal, async (snapshot) => ({
+  return commitAsOf(index, signal, async (snapshot) => ({
     segments: await storeTombstones(index, snapshot.manifest, await matching.in(snapshot), signal),
   }));
 }
@@ -88,9 +88,9 @@ async function deleteIdsMatching(
   ids: readonly string[],
   filter: CompiledFilter,
   signal: AbortSignal | undefined,
-): Promise<void> {
+): Promise<boolean> {
   const fingerprints = await fingerprintsOf(index, new Set(ids));
-  await commitAsOf(index, signal, async (snapshot) => {
+  return commitAsOf(index, signal, async (snapshot) => {
     const found = await snapshot.findIds(fingerprints);
     const matching = new Map<string | undefined, Uint8Array[]>();
     await forEachItem(found, new Set(["metadata"] as const), ({ metadataJson }, i) => {

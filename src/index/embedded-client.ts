@@ -11,6 +11,7 @@ import type {
   LoadIndexOptions,
   MemoryUse,
   OpenIndexOptions,
+  SplitShardsOptions,
   VectorIndex,
 } from "../api/vector-index.js";
 import { Calls } from "../async/calls.js";
@@ -28,6 +29,7 @@ import {
   deleteCollection,
   type OpenCollection,
 } from "./collection/open-collection.js";
+import { splitShards } from "./collection/split-shards.js";
 import { createIndex, createRequest } from "./create-index.js";
 import { deleteIndex } from "./delete-index.js";
 import { EncryptedIndex } from "./encrypted-index.js";
@@ -108,6 +110,17 @@ export class EmbeddedClient implements EmbeddedClientType {
       if (shards === undefined) await deleteIndex(index, stores, signal);
       else await deleteCollection(collectionOf(index, stores, resources), stores, signal);
       this.#parts.sweeps.begin(stores);
+    });
+  }
+
+  async splitShards(options: SplitShardsOptions): Promise<void> {
+    options = takeOptions(options, methodOptions.splitShards);
+    const { shards: count, signal } = options;
+    const request = openRequest(options);
+    await this.#calls.write(signal, async () => {
+      const { stores, resources } = this.#parts;
+      const head = await this.open(request, { ...plainIndex, isCollection: true });
+      await splitShards(collectionOf(head, stores, resources), { count, stores, resources, signal });
     });
   }
 

@@ -7,6 +7,7 @@ import { EmbeddedClient } from "../../src/index/embedded-client.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { faultyStore, mishaps } from "../protocol/faulty-store.js";
+import { copyOf } from "./stores.js";
 import { randomItems } from "./twins.js";
 
 const indexKey = generateKey();
@@ -97,15 +98,6 @@ async function manifestsOfShards(store: BlobStore): Promise<Map<string, string[]
   }
   // Names that begin with a zero byte.
   return new Map([...folders].filter(([folder]) => /^0[01]/.test(folder)));
-}
-
-async function copyOf(store: BlobStore): Promise<BlobStore> {
-  const copy = createMemoryStore();
-  for (const key of await store.list("")) {
-    const bytes = await store.read(key, whole);
-    if (bytes !== null) await copy.create(key, bytes);
-  }
-  return copy;
 }
 
 async function readsOf(collection: VectorIndex) {
@@ -220,6 +212,25 @@ test.each(mishaps)(
     }
   },
 );
+
+test("what a writer deleted that was killed is gone for readers once another deletes it", async () => {
+  const beginning = createMemoryStore();
+  await filled(beginning, 3, 30);
+  const ids = ["item-3", "item-4", "item-5", "item-6"];
+  for (let number = 0; ; number++) {
+    const store = await copyOf(beginning);
+    const faulty = faultyStore(store, number, "dies after");
+    const unlucky = await openClient(faulty)
+      .loadCollection(named)
+      .catch(() => undefined);
+    await unlucky?.delete({ ids }).catch(() => undefined);
+    await (await openClient(store).loadCollection(named)).delete({ ids });
+    const reader = await openClient(store).loadCollection(named);
+    expect(await reader.get(ids)).toEqual([]);
+    expect(await reader.count()).toBe(26);
+    if (faulty.struck === undefined) return;
+  }
+});
 
 test.each([900_000, 0])(
   "with a retention of %i ms, all results of a loop and all pages of a cursor are of one state, whatever is written meanwhile",

@@ -12,6 +12,8 @@ import { openRequest } from "../../src/index/open/find-index.js";
 export interface Twins {
   readonly index: VectorIndex;
   readonly collection: VectorIndex;
+  /** Of the collection. */
+  readonly named: { readonly indexName: string; readonly indexKey: string };
 }
 
 export const dimension = 16;
@@ -38,7 +40,11 @@ export async function createTwins(
   await client.createIndex({ ...options, ...named });
   const index = await client.open(openRequest(named));
   index.keys.nameAs(head.keys);
-  return { index: new EncryptedIndex(index, new Calls()), collection };
+  return {
+    index: new EncryptedIndex(index, new Calls()),
+    collection,
+    named: { indexName: collectionName, indexKey },
+  };
 }
 
 /** The same call to both, of which the results are equal. */

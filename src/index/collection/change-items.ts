@@ -10,8 +10,18 @@ import { type OpenIndex, restrictToNamespace } from "../open/open-index.js";
 import type { CheckedItems } from "../pack-items.js";
 import { update, type UpdatedItems } from "../update.js";
 import { takeChecked, upsertChecked } from "../upsert-items.js";
+import type { ShardRef } from "../../state/commit/manifest.js";
 import type { OpenCollection } from "./open-collection.js";
-import { shardOf, sumOf } from "./shards.js";
+import {
+  allHashes,
+  forEach,
+  type HashRange,
+  rangeAt,
+  shardOf,
+  type Shards,
+  sumOf,
+  wasSplit,
+} from "./shards.js";
 
 interface UpsertTarget {
   readonly namespace: string | undefined;
@@ -26,14 +36,17 @@ export async function upsertInto(
 ): Promise<UpsertResult> {
   const checked = await takeChecked(index, items, conditions.embedder);
   if (checked.items.length > 0) await fixDimension(index, checked.dimension);
-  const refs = await shards.refs();
-  const parts = partition(checked, refs.length, ({ fingerprint }) => shardOf(refs, fingerprint));
-  const concerned = [...parts.keys()].filter(
-    (position) => conditions.deleteFilter !== undefined || parts[position].items.length > 0,
-  );
-  const results = await inEach({ index, shards }, namespace, concerned, (shard, position) =>
-    upsertChecked(shard, parts[position], conditions),
-  );
+  const results = await inShards(shards, namespace, {
+    all: checked,
+    divide(part, refs) {
+      const parts = partition(part, refs.length, ({ fingerprint }) => shardOf(refs, fingerprint));
+      return parts.map((own) =>
+        conditions.deleteFilter !== undefined || own.items.length > 0 ? own : undefined,
+      );
+    },
+    work: (shard, part) => upsertChecked(shard, part, conditions),
+    isCommitted: ({ stored, deleted }) => stored + deleted > 0,
+  });
   return {
     stored: sumOf(results, ({ stored }) => stored),
     unchanged: sumOf(results, ({ unchanged }) => unchanged),
@@ -42,18 +55,18 @@ export async function upsertInto(
 }
 
 export async function updateIn(
-  collection: OpenCollection,
+  { index, shards }: OpenCollection,
   items: UpdatedItems,
   change: CheckedChange,
   { namespace, signal }: ChangeOptions,
 ): Promise<UpdateResult> {
-  const work = (own: UpdatedItems) => (shard: OpenIndex) => update(shard, own, change, signal);
-  const results =
-    items.ids === undefined
-      ? await inEach(collection, namespace, undefined, work(items))
-      : await withIds(collection, items.ids, namespace, (shard, ids) =>
-          work({ ids, filter: undefined })(shard),
-        );
+  const results = await inShards(shards, namespace, {
+    all: await selectedIds(index, items.ids),
+    divide: divideIds,
+    work: (shard, own) =>
+      update(shard, own === "all" ? items : { ids: [...own.keys()], filter: undefined }, change, signal),
+    isCommitted: ({ updated }) => updated > 0,
+  });
   return {
     matched: sumOf(results, ({ matched }) => matched),
     updated: sumOf(results, ({ updated }) => updated),
@@ -61,18 +74,18 @@ export async function updateIn(
 }
 
 export async function deleteFrom(
-  collection: OpenCollection,
+  { index, shards }: OpenCollection,
   selected: Selection,
   { namespace, signal }: ChangeOptions,
 ): Promise<void> {
   const { ids, filter } = selected;
-  if (ids === undefined) {
-    await inEach(collection, namespace, undefined, (shard) => deleteSelected(shard, selected, signal));
-  } else {
-    await withIds(collection, ids, namespace, (shard, own) =>
-      deleteSelected(shard, { ids: own, filter }, signal),
-    );
-  }
+  await inShards(shards, namespace, {
+    all: await selectedIds(index, ids),
+    divide: divideIds,
+    work: (shard, own) =>
+      deleteSelected(shard, own === "all" ? selected : { ids: [...own.keys()], filter }, signal),
+    isCommitted: (isDeleted) => isDeleted,
+  });
 }
 
 /** The first vector of a collection decides on the dimension of all shards. */
@@ -101,36 +114,59 @@ function partition(
   });
 }
 
-/** The results of `work` on each shard that may have some of the ids. */
-async function withIds<T>(
-  collection: OpenCollection,
-  ids: readonly string[],
-  namespace: string | undefined,
-  work: (shard: OpenIndex, ids: readonly string[]) => Promise<T>,
-): Promise<T[]> {
-  const { index, shards } = collection;
-  const refs = await shards.refs();
+/** Ids with their fingerprints, or all that a shard has. */
+type SelectedIds = ReadonlyMap<string, Uint8Array> | "all";
+
+async function selectedIds(index: OpenIndex, ids: readonly string[] | undefined): Promise<SelectedIds> {
+  if (ids === undefined) return "all";
   const distinct = [...new Set(ids)];
-  const own = new Map<number, string[]>();
-  for (const [i, fingerprint] of (await fingerprintsOf(index, distinct)).entries()) {
-    const position = shardOf(refs, fingerprint);
-    const some = own.get(position);
-    if (some === undefined) own.set(position, [distinct[i]]);
-    else some.push(distinct[i]);
-  }
-  return inEach(collection, namespace, own.keys(), (shard, position) => work(shard, own.get(position) ?? []));
+  const fingerprints = await fingerprintsOf(index, distinct);
+  return new Map(distinct.map((id, i) => [id, fingerprints[i]]));
 }
 
-/** The results of a change of items in these shards, or in all. */
-function inEach<T>(
-  { shards }: OpenCollection,
+/** The ids that each shard may have. */
+function divideIds(ids: SelectedIds, refs: readonly ShardRef[]): (SelectedIds | undefined)[] {
+  if (ids === "all") return refs.map(() => ids);
+  const parts = new Map<number, Map<string, Uint8Array>>();
+  for (const [id, fingerprint] of ids) {
+    const position = shardOf(refs, fingerprint);
+    parts.set(position, (parts.get(position) ?? new Map<string, Uint8Array>()).set(id, fingerprint));
+  }
+  return refs.map((_, position) => parts.get(position));
+}
+
+/** A change of items, which is divided among shards. */
+interface DividedChange<P, T> {
+  readonly all: P;
+  /** The parts of some neighboring shards; undefined: nothing is to be done there. */
+  divide(part: P, refs: readonly ShardRef[]): readonly (P | undefined)[];
+  work(shard: OpenIndex, part: P): Promise<T>;
+  /** Whether a result is of a commit. */
+  isCommitted(result: T): boolean;
+}
+
+/** The results of a change of items in all shards that it concerns. The part of a shard that was split meanwhile goes to those in its place. */
+async function inShards<P, T>(
+  shards: Shards,
   namespace: string | undefined,
-  positions: Iterable<number> | undefined,
-  work: (shard: OpenIndex, position: number) => Promise<T>,
+  { all, divide, work, isCommitted }: DividedChange<P, T>,
 ): Promise<T[]> {
-  return shards.each(
-    (shard, position) =>
-      shard.maintenance.duringWrite(() => work(restrictToNamespace(shard, namespace), position)),
-    positions,
-  );
+  const changeIn = async (part: P, range: HashRange): Promise<T[]> => {
+    const refs = await shards.refs();
+    const ranges = refs.map((_, position) => rangeAt(refs, position));
+    const within = refs.filter((_, i) => ranges[i].from >= range.from && ranges[i].end <= range.end);
+    const parts = divide(part, within);
+    const results = await forEach([...parts.keys()], async (i): Promise<T[]> => {
+      const own = parts[i];
+      if (own === undefined) return [];
+      const result = await shards.change(
+        within[i],
+        (shard) => shard.maintenance.duringWrite(() => work(restrictToNamespace(shard, namespace), own)),
+        isCommitted,
+      );
+      return result === wasSplit ? changeIn(own, ranges[refs.indexOf(within[i])]) : [result];
+    });
+    return results.flat();
+  };
+  return changeIn(all, allHashes);
 }

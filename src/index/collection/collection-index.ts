@@ -30,6 +30,7 @@ import { IndexNamespaces } from "../namespaces.js";
 import { deleteFrom, updateIn, upsertInto } from "./change-items.js";
 import * as eachShard from "./each-shard.js";
 import type { OpenCollection } from "./open-collection.js";
+import { startRemoval } from "./spare-shards.js";
 
 export class CollectionIndex extends EncryptedIndex {
   readonly #collection: OpenCollection;
@@ -123,6 +124,7 @@ export class CollectionIndex extends EncryptedIndex {
       const result = await work();
       // Old manifests of the head are collected as those of an index.
       index.maintenance.afterWrite();
+      startRemoval(this.#collection);
       return result;
     });
   }

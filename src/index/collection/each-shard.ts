@@ -12,15 +12,23 @@ import { erase, receiptOf } from "../namespaces.js";
 import { describeAt } from "../read.js";
 import { prepareTraining } from "../train-index.js";
 import type { OpenIndex } from "../open/open-index.js";
+import type { ShardRef } from "../../state/commit/manifest.js";
 import type { OpenCollection } from "./open-collection.js";
-import { shardsOf, sumOf } from "./shards.js";
+import { forEach, shardsOf, spareShardsOf, sumOf, wasSplit } from "./shards.js";
+import { abandonShards, removeSpareShards } from "./spare-shards.js";
 
-/** Works on one shard after the other, since each takes much memory and all cores. */
+/** Works on one shard after the other, since each takes much memory and all cores; also on those in the place of one that is split meanwhile. */
 async function inSequence(
   { shards }: OpenCollection,
   work: (shard: OpenIndex) => Promise<void>,
 ): Promise<void> {
-  for (const ref of await shards.refs()) await work(await shards.open(ref));
+  const done = new Set<string>();
+  for (;;) {
+    const ref = (await shards.refs()).find(({ indexId }) => !done.has(indexId));
+    if (ref === undefined) return;
+    done.add(ref.indexId);
+    await shards.change(ref, work, () => true);
+  }
 }
 
 export function trainEach(collection: OpenCollection, options: TrainOptions): Promise<void> {
@@ -33,6 +41,7 @@ export async function compactEach(
 ): Promise<void> {
   await inSequence(collection, (shard) => compactAndCollect(shard, signal));
   await compactAndCollect(collection.shards.head, signal);
+  await removeSpareShards(collection);
 }
 
 export async function reencryptEach(
@@ -84,20 +93,40 @@ export function namespaceNamesOf({ index }: OpenCollection): Promise<string[]> {
   );
 }
 
-/** Erases a namespace in each shard. The receipt is the collection's, made once nothing is left in any. */
+/** Erases a namespace in each shard, also in those that were split. The receipt is the collection's, made once nothing is left in any. */
 export async function eraseFrom(
-  { index, shards }: OpenCollection,
+  collection: OpenCollection,
   namespace: string,
   signal: AbortSignal | undefined,
 ): Promise<ErasureReceipt> {
-  const erased = await shards.each((shard) => erase(shard, namespace, signal));
-  const newest = await index.log.newest();
-  return receiptOf(
-    index,
-    namespace,
-    sumOf(erased, ({ rows }) => rows),
-    newest,
-  );
+  const { index, shards } = collection;
+  const rows = new Map<string, number>();
+  for (;;) {
+    // A split has made copies in them, perhaps.
+    const newest = await abandonShards(collection);
+    const isLeft = ({ indexId }: ShardRef) => !rows.has(indexId);
+    const [parts, spare] = [shardsOf(newest).filter(isLeft), spareShardsOf(newest).filter(isLeft)];
+    if (parts.length + spare.length === 0) {
+      return receiptOf(
+        index,
+        namespace,
+        sumOf([...rows.values()], (count) => count),
+        newest,
+      );
+    }
+    await forEach(parts, async (ref) => {
+      const erased = await shards.change(
+        ref,
+        (shard) => erase(shard, namespace, signal),
+        (receipt) => receipt.rows > 0,
+      );
+      if (erased !== wasSplit) rows.set(ref.indexId, erased.rows);
+    });
+    await forEach(spare, async (ref) => {
+      await erase(await shards.openUnnamed(ref), namespace, signal);
+      rows.set(ref.indexId, 0);
+    });
+  }
 }
 
 /**
@@ -119,15 +148,29 @@ export async function rotateKeys(collection: OpenCollection, source: KeySource):
   await rotateShards(collection);
 }
 
-/** Brings the next secret into force, if there is one. */
-async function rotateShards({ index, shards }: OpenCollection): Promise<void> {
-  const [, next] = (await index.log.newest()).shardSecrets ?? [];
-  if (next === undefined) return;
-  const refs = await shards.refs();
-  await shards.each((shard, position) =>
-    shard.access.rotate(deriveShardKey(next, index.indexId, refs[position].from)),
-  );
-  await index.log.commit((latest) =>
-    latest.shardSecrets?.[1]?.equals(next) ? { ...latest, shardSecrets: [next] } : null,
-  );
+/** Brings the next secret into force, if there is one. No shard is stored then that has a key of another. */
+async function rotateShards(collection: OpenCollection): Promise<void> {
+  const { index, shards } = collection;
+  for (;;) {
+    const newest = await abandonShards(collection);
+    const [, next] = newest.shardSecrets ?? [];
+    if (next === undefined) return;
+    const rotate = (shard: OpenIndex, { from }: ShardRef) =>
+      shard.access.rotate(deriveShardKey(next, index.indexId, from));
+    const [parts, spare] = [shardsOf(newest), spareShardsOf(newest)];
+    await forEach(parts, (ref) =>
+      shards.change(
+        ref,
+        (shard) => rotate(shard, ref),
+        () => true,
+      ),
+    );
+    await forEach(spare, async (ref) => rotate(await shards.openUnnamed(ref), ref));
+    const rotated = new Set([...parts, ...spare].map(({ indexId }) => indexId));
+    await index.log.commit((latest) => {
+      const all = [...shardsOf(latest), ...spareShardsOf(latest)];
+      const isDone = all.every(({ indexId }) => rotated.has(indexId));
+      return isDone && latest.shardSecrets?.[1]?.equals(next) ? { ...latest, shardSecrets: [next] } : null;
+    });
+  }
 }

@@ -19,17 +19,17 @@ interface FoundShard {
 export async function findShard(
   { configStore }: ClientStores,
   collectionId: Uint8Array,
-  { from, indexId }: Pick<ShardRef, "from" | "indexId">,
+  ref: Pick<ShardRef, "from" | "indexId" | "suffix">,
   keys: readonly KeyObject[],
 ): Promise<FoundShard> {
-  const name = shardName(collectionId, from);
+  const name = shardName(collectionId, ref);
   const record = await findRecord(configStore, name);
   if (record === undefined) throw new SealdexError("missing_object", "collection: a shard is gone");
   let failure: unknown;
   for (const key of keys) {
     try {
       const opened = await openRecord(key, record);
-      if (Buffer.from(opened.indexId).toString("hex") === indexId) return { name, opened, key };
+      if (Buffer.from(opened.indexId).toString("hex") === ref.indexId) return { name, opened, key };
       throw new SealdexError("rollback_detected", "collection: a shard was replaced by another index");
     } catch (error) {
       if (!(error instanceof SealdexError && error.code === "wrong_index_key")) throw error;

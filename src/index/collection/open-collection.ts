@@ -1,7 +1,9 @@
 /** Creates, opens and deletes collections. */
 
-import { randomBytes } from "node:crypto";
+import { type KeyObject, randomBytes } from "node:crypto";
+import type { CreateIndexOptions } from "../../api/vector-index.js";
 import { checkInteger } from "../../checks/input.js";
+import { own } from "../../checks/value-kinds.js";
 import { deriveShardKey, fingerprint, keyBytes, secretKey } from "../../crypto/keys.js";
 import type { Embedder } from "../../embedding/embedder.js";
 import { shardsMax } from "../../engine/config.js";
@@ -17,7 +19,8 @@ import { deleteIndex } from "../delete-index.js";
 import type { ClientResources, ClientStores } from "../open/client-resources.js";
 import { NamespaceScopes } from "../open/namespace-scopes.js";
 import type { OpenIndex } from "../open/open-index.js";
-import { forEach, shardOf, Shards, shardsOf } from "./shards.js";
+import type { IndexDefinition } from "../open/stored-definition.js";
+import { forEach, shardOf, Shards, shardsOf, spareShardsOf } from "./shards.js";
 
 /** A collection as an index that reads all of its shards, and the shards themselves. */
 export interface OpenCollection {
@@ -40,16 +43,10 @@ export async function createCollection(
   const members = async (collectionId: Uint8Array): Promise<CollectionMembers> => {
     const secret = secretKey(randomBytes(keyBytes));
     const create = async (from: number): Promise<ShardRef> => {
-      const key = deriveShardKey(secret, collectionId, from);
-      const indexName = shardName(collectionId, from);
-      const shard = await storeIndex(
-        { indexName, signal: options.signal, source: key, definition, members: undefined },
-        { ...stores, anchorStore: undefined },
-        resources,
-      );
+      const request = { collectionId, secret, named: own({ from }), definition, signal: options.signal };
+      const shard = await createShard(request, stores, resources);
       created.push(shard);
-      const { manifest, digest } = await shard.log.newestSealed();
-      return { from, indexId: Buffer.from(shard.indexId).toString("hex"), version: manifest.version, digest };
+      return stateOf(shard, request.named);
     };
     const beginnings = Array.from({ length: count }, (_, i) => Math.floor((2 ** 32 * i) / count));
     return { shards: await forEach(beginnings, create), shardSecrets: [secret] };
@@ -63,6 +60,38 @@ export async function createCollection(
   }
 }
 
+interface NewShard extends Pick<CreateIndexOptions, "signal"> {
+  readonly collectionId: Uint8Array;
+  /** Of the collection: the key of the shard is derived from it. */
+  readonly secret: KeyObject;
+  readonly named: Pick<ShardRef, "from" | "suffix">;
+  readonly definition: IndexDefinition;
+}
+
+/** An empty shard, which no collection names yet. */
+export function createShard(
+  { collectionId, secret, named, definition, signal }: NewShard,
+  stores: ClientStores,
+  resources: ClientResources,
+): Promise<OpenIndex> {
+  const source = deriveShardKey(secret, collectionId, named.from);
+  const indexName = shardName(collectionId, named);
+  return storeIndex(
+    { indexName, signal, source, definition, members: undefined },
+    { ...stores, anchorStore: undefined },
+    resources,
+  );
+}
+
+/** The newest state of a shard. */
+export async function stateOf(
+  { indexId, log }: OpenIndex,
+  named: Pick<ShardRef, "from" | "suffix">,
+): Promise<ShardRef> {
+  const { manifest, digest } = await log.newestSealed();
+  return own({ ...named, indexId: Buffer.from(indexId).toString("hex"), version: manifest.version, digest });
+}
+
 /** The shards first: until all are deleted, the same call continues. */
 export async function deleteCollection(
   { index, shards }: OpenCollection,
@@ -70,16 +99,18 @@ export async function deleteCollection(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   index.keys.check("owner", index.indexName);
-  const remove = async (ref: ShardRef) => {
-    signal?.throwIfAborted();
-    const shard = await shards.open(ref).catch((error: unknown) => {
-      // An earlier call deleted it.
-      if (error instanceof SealdexError && error.code === "missing_object") return undefined;
-      throw error;
+  const deleted = new Set<string>();
+  for (;;) {
+    const newest = await index.log.newest();
+    const all = [...shardsOf(newest), ...spareShardsOf(newest)];
+    const left = all.filter(({ indexId }) => !deleted.has(indexId));
+    if (left.length === 0) break;
+    await forEach(left, async (ref) => {
+      signal?.throwIfAborted();
+      await shards.delete(ref, signal);
+      deleted.add(ref.indexId);
     });
-    if (shard !== undefined) await deleteIndex(shard, stores, signal);
-  };
-  await forEach(shardsOf(await index.log.newest()), remove);
+  }
   await deleteIndex(index, stores, undefined);
 }
 
@@ -133,7 +164,7 @@ function objectsIn(
       const parts = await forEach(refs, openPart);
       const naming = {
         fingerprintOf: (id: string) => fingerprint(shards.head.keys.id, id),
-        partOf: (own: Uint8Array) => shardOf(refs, own),
+        partOf: (bytes: Uint8Array) => shardOf(refs, bytes),
       };
       const { indexId, keys } = shards.head;
       const collection = { id: Buffer.from(indexId).toString("hex"), keys };

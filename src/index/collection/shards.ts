@@ -8,13 +8,15 @@
 import type { KeyObject } from "node:crypto";
 import { memoize } from "../../async/memoize.js";
 import { createSemaphore } from "../../async/semaphore.js";
+import { own } from "../../checks/value-kinds.js";
 import { deriveShardKey } from "../../crypto/keys.js";
 import { SealdexError } from "../../errors.js";
 import type { ShardAddress } from "../../query/shard-search.js";
 import type { Anchor } from "../../state/commit/anchor.js";
 import type { Anchors } from "../../state/commit/anchored-history.js";
-import { type Manifest, type ShardRef } from "../../state/commit/manifest.js";
-import { openIndex, plainIndex } from "../open/assemble.js";
+import type { Manifest, ShardRef, SpareShard } from "../../state/commit/manifest.js";
+import { deleteIndex } from "../delete-index.js";
+import { openIndex, type OpenOptions, plainIndex } from "../open/assemble.js";
 import type { ClientResources, ClientStores } from "../open/client-resources.js";
 import type { OpenIndex } from "../open/open-index.js";
 import { findShard } from "./find-shard.js";
@@ -32,10 +34,14 @@ export async function forEach<S, T>(shards: readonly S[], work: (shard: S) => Pr
   });
 }
 
+/** Instead of the result of a change that counts nowhere, since its shard was split before; and the cause of the error of such a commit. */
+export const wasSplit = Symbol("was split");
+
 export class Shards {
   readonly head: OpenIndex;
   readonly #stores: ClientStores;
   readonly #resources: ClientResources;
+  #isWorking = false;
   /** By index id. */
   readonly #open = new Map<string, Promise<OpenIndex>>();
   /** Of the manifest whose keys are known. */
@@ -57,7 +63,69 @@ export class Shards {
   }
 
   open(ref: ShardRef): Promise<OpenIndex> {
-    return memoize(this.#open, ref.indexId, () => this.#find(ref));
+    return memoize(this.#open, ref.indexId, async () => {
+      const { head } = this;
+      const anchors = new HeadAnchors(head, ref.indexId, (version) => shard.log.manifestAt(version));
+      const shard = await this.#find(ref, { ...plainIndex, anchors, head });
+      return shard;
+    });
+  }
+
+  /** A shard at the newest state that is stored, whether the head names it or not: to erase from it, or delete it. */
+  openUnnamed(ref: SpareShard): Promise<OpenIndex> {
+    return this.#find(ref, plainIndex);
+  }
+
+  /** Deletes a shard, unless another call did, or does: its keys, at least, are gone then. */
+  async delete(ref: SpareShard, signal: AbortSignal | undefined): Promise<void> {
+    try {
+      await deleteIndex(await this.openUnnamed(ref), this.#stores, signal);
+    } catch (error) {
+      if (!isGoneError(error)) throw error;
+    }
+  }
+
+  /** Runs work in the background, unless such work runs. Its failure is not reported. */
+  startJob(work: () => Promise<unknown>): void {
+    if (this.#isWorking) return;
+    this.#isWorking = true;
+    this.#resources.runner.start(() => work().finally(() => (this.#isWorking = false)));
+  }
+
+  /**
+   * The result of a change of a shard. `wasSplit` if the shard is no part of the collection any more, as may be unknown here before:
+   * then it has had no effect. `isCommitted`: whether a result is of a commit.
+   */
+  async change<T>(
+    ref: ShardRef,
+    work: (shard: OpenIndex) => Promise<T>,
+    isCommitted: (result: T) => boolean,
+  ): Promise<T | typeof wasSplit> {
+    try {
+      const shard = await this.open(ref);
+      const result = await work(shard);
+      if (!isCommitted(result)) await this.#confirm(ref, shard);
+      return result;
+    } catch (error) {
+      if (!(await this.#isOfSplit(ref, error))) throw error;
+      return wasSplit;
+    }
+  }
+
+  /** Whether the newest head does not name the shard, and a failure is explained by that. */
+  async #isOfSplit({ indexId }: ShardRef, error: unknown): Promise<boolean> {
+    if (!(error instanceof SealdexError)) return false;
+    if (error.cause === wasSplit) return true;
+    return (
+      isGoneError(error) && !shardsOf(await this.head.log.newest()).some((ref) => ref.indexId === indexId)
+    );
+  }
+
+  /** For a change that had nothing to do in the newest state of a shard: throws unless it is part of the collection, and has the head name it. */
+  async #confirm({ indexId }: ShardRef, { log }: OpenIndex): Promise<void> {
+    const newest = shardsOf(await this.head.log.newest());
+    if (!newest.some((ref) => ref.indexId === indexId)) throw splitBefore(this.head);
+    await log.anchorNewest();
   }
 
   /** The state of a shard that the head names. */
@@ -67,17 +135,6 @@ export class Shards {
     const manifest = await shard.log.manifestOf(ref);
     this.#states.set(ref.indexId, { digest: ref.digest, manifest });
     return manifest;
-  }
-
-  /** The results of `work` on these shards, or on all. If it fails for one, it throws when it is done with all. */
-  async each<T>(
-    work: (shard: OpenIndex, position: number) => Promise<T>,
-    positions?: Iterable<number>,
-  ): Promise<T[]> {
-    const refs = await this.refs();
-    return forEach([...(positions ?? refs.keys())], async (position) =>
-      work(await this.open(refs[position]), position),
-    );
   }
 
   /** The shards as leaves find them. */
@@ -101,32 +158,53 @@ export class Shards {
     return keys;
   }
 
-  async #find(ref: ShardRef): Promise<OpenIndex> {
+  async #find(ref: ShardRef, options: OpenOptions): Promise<OpenIndex> {
     const { head } = this;
     const keys = this.#keysOf(ref, await head.log.knownOrNewest());
     const { name, opened } = await findShard(this.#stores, head.indexId, ref, keys);
     opened.keys.nameAs(head.keys);
-    const anchors = new HeadAnchors(head, ref.indexId, (version) => shard.log.manifestAt(version));
-    const shard = openIndex(name, opened, this.#stores, this.#resources, {
-      ...plainIndex,
-      anchors,
-      head,
-    });
-    return shard;
+    return openIndex(name, opened, this.#stores, this.#resources, options);
   }
+}
+
+/** Whether it is that of work on an index whose objects were deleted. */
+export function isGoneError(error: unknown): boolean {
+  return error instanceof SealdexError && (error.code === "not_found" || error.code === "missing_object");
 }
 
 export function shardsOf({ shards = [] }: Manifest): readonly ShardRef[] {
   return shards;
 }
 
+export function spareShardsOf({ spareShards = [] }: Manifest): readonly SpareShard[] {
+  return spareShards;
+}
+
+/** Hashes from `from` to below `end`. */
+export interface HashRange {
+  readonly from: number;
+  readonly end: number;
+}
+
+export const allHashes: HashRange = { from: 0, end: 2 ** 32 };
+
+/** The range of the shard at a position among all. */
+export function rangeAt(refs: readonly ShardRef[], position: number): HashRange {
+  return { from: refs[position].from, end: refs.at(position + 1)?.from ?? allHashes.end };
+}
+
 export function sumOf<T>(all: readonly T[], numberOf: (one: T) => number): number {
   return all.reduce((sum, one) => sum + numberOf(one), 0);
 }
 
+/** Of the fingerprint of an id, in no namespace. */
+export function hashOf(fingerprint: Uint8Array): number {
+  return Buffer.from(fingerprint).readUInt32LE(fingerprint.length - 4);
+}
+
 /** The position of the shard that has an item: by the last word of its fingerprint, which is keyed, so that storage learns nothing of ids. */
-export function shardOf(shards: readonly ShardRef[], fingerprint: Uint8Array): number {
-  const hash = Buffer.from(fingerprint).readUInt32LE(fingerprint.length - 4);
+export function shardOf(shards: readonly Pick<ShardRef, "from">[], fingerprint: Uint8Array): number {
+  const hash = hashOf(fingerprint);
   let low = 0;
   for (let high = shards.length; high - low > 1;) {
     const middle = (low + high) >>> 1;
@@ -160,8 +238,10 @@ class HeadAnchors implements Anchors {
     previous,
   }: Omit<Anchor, "indexId"> & { previous: string }): Promise<void> {
     for (;;) {
-      const named = await this.newest();
+      const named = this.#in(await this.#head.log.knownOrNewest());
       if (named.version === version && named.digest === digest) return;
+      // The shard was split at the named state. Later ones count nowhere.
+      if (named.isSpare && named.version < version) throw splitBefore(this.#head);
       const isNewer = named.version > version;
       const isProven = isNewer
         ? (await this.#read(version + 1))?.previous === digest
@@ -170,9 +250,9 @@ class HeadAnchors implements Anchors {
       if (isNewer) return;
       const committed = await this.#head.log.commit((latest) => {
         const now = this.#in(latest);
-        if (now.version !== named.version || now.digest !== named.digest) return null;
+        if (now.isSpare || now.version !== named.version || now.digest !== named.digest) return null;
         const moved = shardsOf(latest).map((ref) =>
-          ref.indexId === this.#indexId ? { ...ref, version, digest } : ref,
+          ref.indexId === this.#indexId ? own({ ...ref, version, digest }) : ref,
         );
         return { ...latest, shards: moved };
       });
@@ -185,10 +265,18 @@ class HeadAnchors implements Anchors {
     await this.newest();
   }
 
-  #in(manifest: Manifest): Anchor {
-    const ref = shardsOf(manifest).find(({ indexId }) => indexId === this.#indexId);
-    if (ref === undefined) throw this.#forked(0);
-    return { indexId: Buffer.from(ref.indexId, "hex"), version: ref.version, digest: ref.digest };
+  #in(manifest: Manifest): Anchor & { readonly isSpare: boolean } {
+    const isThis = ({ indexId }: ShardRef) => indexId === this.#indexId;
+    const part = shardsOf(manifest).find(isThis);
+    const ref = part ?? spareShardsOf(manifest).find(isThis);
+    if (ref === undefined) {
+      throw new SealdexError(
+        "storage_unavailable",
+        `collection "${this.#head.indexName}": a shard was split so long ago that the outcome of a change cannot be determined`,
+      );
+    }
+    const { version, digest } = ref;
+    return { indexId: Buffer.from(ref.indexId, "hex"), version, digest, isSpare: part === undefined };
   }
 
   /** Whether a manifest of the shard descends from an earlier one. */
@@ -208,4 +296,10 @@ class HeadAnchors implements Anchors {
       `collection "${this.#head.indexName}": version ${version} of a shard belongs to another history`,
     );
   }
+}
+
+function splitBefore({ indexName }: OpenIndex): SealdexError {
+  return new SealdexError("storage_unavailable", `collection "${indexName}": a shard was split meanwhile`, {
+    cause: wasSplit,
+  });
 }

@@ -25,6 +25,7 @@ const searchBody = closed({
       index_id: hexadecimal(16),
       version: Type.Integer({ minimum: 1 }),
       digest: hexadecimal(32),
+      suffix: Type.Optional(hexadecimal(8)),
       keys: Type.Array(indexKey, { minItems: 1, maxItems: 2 }),
     }),
     { minItems: 1, maxItems: shardsMax },
@@ -64,11 +65,12 @@ export function encodeSearch(search: ShardSearch, shards: readonly ShardAddress[
       : { ...(effort.lists !== undefined && { lists: effort.lists }), ...recallOf(effort) }),
     ...(filter !== undefined && { filter }),
     ...(namespace !== undefined && { namespace }),
-    shards: shards.map(({ from, indexId, version, digest, keys }) => ({
+    shards: shards.map(({ from, indexId, version, digest, suffix, keys }) => ({
       from,
       index_id: indexId,
       version,
       digest,
+      ...(suffix !== undefined && { suffix }),
       keys: keys.map(textOf),
     })),
   };
@@ -98,11 +100,12 @@ export function decodeSearch(body: SearchBody): AskedSearch {
       filter,
       namespace,
     },
-    shards: shards.map(({ from, index_id: indexId, version, digest, keys }) => ({
+    shards: shards.map(({ from, index_id: indexId, version, digest, suffix, keys }) => ({
       from,
       indexId,
       version,
       digest,
+      ...(suffix !== undefined && { suffix }),
       keys: keys.map(keyOf),
     })),
   };
