@@ -26,12 +26,11 @@ import { CollectionIndex } from "./collection/collection-index.js";
 import {
   collectionOf,
   createCollection,
-  deleteCollection,
+  deleteWithShards,
   type OpenCollection,
 } from "./collection/open-collection.js";
 import { splitShards } from "./collection/split-shards.js";
 import { createIndex, createRequest } from "./create-index.js";
-import { deleteIndex } from "./delete-index.js";
 import { EncryptedIndex } from "./encrypted-index.js";
 import { listNames } from "./list-indexes.js";
 import { type OpenOptions, plainIndex } from "./open/assemble.js";
@@ -106,9 +105,7 @@ export class EmbeddedClient implements EmbeddedClientType {
     return this.#calls.write(signal, async () => {
       const { stores, resources } = this.#parts;
       const index = await this.open(request, { ...plainIndex, isCollection });
-      const { shards } = await index.log.newest();
-      if (shards === undefined) await deleteIndex(index, stores, signal);
-      else await deleteCollection(collectionOf(index, stores, resources), stores, signal);
+      await deleteWithShards(index, stores, resources, signal);
       this.#parts.sweeps.begin(stores);
     });
   }

@@ -113,6 +113,15 @@ test("queries go on after the key of the collection was rotated", async () => {
   expect(await notes.query({ queryVector })).toEqual(before);
 });
 
+test("shards that were split are searched in their place", async () => {
+  const before = await notes.query({ queryVector, topK: 50, recall: "exact", include: ["metadata"] });
+  await router.splitShards({ ...named, shards: 7 });
+  expect(await notes.query({ queryVector, topK: 50, recall: "exact", include: ["metadata"] })).toEqual(
+    before,
+  );
+  expect(asked.at(-1)?.[1]).toHaveLength(7);
+});
+
 test("an empty collection, and a query for nothing, ask no leaf", async () => {
   asked.length = 0;
   expect(await notes.query({ queryVector, topK: 0 })).toEqual([]);

@@ -86,6 +86,8 @@ test("the commands work on a collection", async () => {
   await command(["index", "train", "notes", ...key, "--lists", "1"]);
   const { stdout } = await command(["index", "describe", "notes", ...key]);
   expect(JSON.parse(stdout)).toMatchObject({ items: 20, shards: 3, trained: true });
+  const split = await command(["index", "split", "notes", ...key, "--shards", "5"]);
+  expect(split.stdout).toBe("notes has 5 shards.\n");
   const exported = await command(["export", "--index", "notes", ...key]);
   expect(exported.stdout.trim().split("\n")).toHaveLength(20);
   expect((await command(["index", "delete", "notes", ...key, "--yes"])).stdout).toBe("Deleted notes.\n");

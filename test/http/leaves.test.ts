@@ -27,9 +27,10 @@ let expected: unknown;
 beforeAll(async () => {
   store = openLocation({ location: "memory" });
   const client = createClient({ indexLocation: store, automaticTraining: false });
-  const notes = await client.createCollection({ ...named, shards: 8 });
+  const notes = await client.createCollection({ ...named, shards: 7 });
   await notes.upsert(randomItems(600, 1));
   await notes.upsert(randomItems(60, 2, "own"), { namespace: "own" });
+  await client.splitShards({ ...named, shards: 8 });
   expected = await answers(notes);
   await client.close();
 });

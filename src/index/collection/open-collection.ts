@@ -92,12 +92,15 @@ export async function stateOf(
   return own({ ...named, indexId: Buffer.from(indexId).toString("hex"), version: manifest.version, digest });
 }
 
-/** The shards first: until all are deleted, the same call continues. */
-export async function deleteCollection(
-  { index, shards }: OpenCollection,
+/** Deletes an index, or a collection. Its shards come first: until all are deleted, the same call continues. */
+export async function deleteWithShards(
+  index: OpenIndex,
   stores: ClientStores,
+  resources: ClientResources,
   signal: AbortSignal | undefined,
 ): Promise<void> {
+  if ((await index.log.newest()).shards === undefined) return deleteIndex(index, stores, signal);
+  const { shards } = collectionOf(index, stores, resources);
   index.keys.check("owner", index.indexName);
   const deleted = new Set<string>();
   for (;;) {

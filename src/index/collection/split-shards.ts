@@ -7,8 +7,9 @@
 import { randomBytes } from "node:crypto";
 import { checkInteger } from "../../checks/input.js";
 import { own } from "../../checks/value-kinds.js";
+import { shardsMax } from "../../engine/config.js";
 import { SealdexError } from "../../errors.js";
-import { erasuresOf, type Manifest, type ShardRef, shardsMax } from "../../state/commit/manifest.js";
+import { erasuresOf, type Manifest, type ShardRef } from "../../state/commit/manifest.js";
 import { deleteIndex } from "../delete-index.js";
 import type { ClientResources, ClientStores } from "../open/client-resources.js";
 import type { OpenIndex } from "../open/open-index.js";

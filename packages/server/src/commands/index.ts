@@ -1,4 +1,4 @@
-/** `sealdex-server index`: creates, lists, describes, trains, copies and deletes indexes, and changes their keys. */
+/** `sealdex-server index`: creates, lists, describes, trains, splits, copies and deletes indexes, and changes their keys. */
 
 import type { Command } from "commander";
 import { copyIndex, type EmbeddedClient } from "sealdex/core";
@@ -27,7 +27,7 @@ export function addIndexCommand(program: Command, read: ReadSettings): void {
   const group = program
     .command("index")
     .description(
-      "Create, list, describe, train, copy and delete indexes. Needs the locations of the service.",
+      "Create, list, describe, train, split, copy and delete indexes. Needs the locations of the service.",
     );
   const add = (name: string, description: string) =>
     withKeyFile(group.command(name).description(description));
@@ -70,6 +70,16 @@ export function addIndexCommand(program: Command, read: ReadSettings): void {
         );
         const { nLists } = await index.describe();
         print(`Trained ${name}: ${nLists} ${nLists === 1 ? "list" : "lists"}.`);
+      }),
+    );
+
+  add("split <name>", "Split shards of a collection in two, while others read and write.")
+    .requiredOption("--shards <number>", "number of shards afterwards")
+    .action((name: string, { shards, keyFile }: KeyArguments & { readonly shards: string }) =>
+      useClient(read, async (client, settings) => {
+        const { index, indexKey } = await openWithKey(client, settings, name, keyFile);
+        await client.splitShards({ indexName: name, indexKey, shards: Number(shards) });
+        print(`${name} has ${(await index.describe()).shards} shards.`);
       }),
     );
 
