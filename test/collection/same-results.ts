@@ -88,7 +88,7 @@ const listings: ListItemsOptions[] = [
   { limit: 20, namespace: "red", orderBy: { order: "desc" } },
 ];
 
-export async function allPages(index: VectorIndex, options: ListItemsOptions): Promise<string[]> {
+async function allPages(index: VectorIndex, options: ListItemsOptions): Promise<string[]> {
   const ids: string[] = [];
   for (let cursor: string | undefined; ;) {
     const page: ItemPage = await index.listItems({ ...options, cursor });

@@ -3,6 +3,8 @@
 import { afterEach, expect, test } from "vitest";
 import type { ItemPage, VectorIndex } from "../../src/api/vector-index.js";
 import { generateKey } from "../../src/crypto/keys.js";
+import { Leaf } from "../../src/index/collection/leaf.js";
+import { createRouter } from "../../src/index/collection/router.js";
 import { EmbeddedClient } from "../../src/index/embedded-client.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
@@ -63,6 +65,12 @@ test("reads give the same results before, during and after, also those begun bef
     expect(await shardsOf(each)).toBe(7);
     await expectSame({ ...twins, collection: each }, 6);
   }
+  const leaf = new Leaf(open(store));
+  const router = createRouter({ indexLocation: store, automaticTraining: false }, (...search) =>
+    leaf.search(...search),
+  );
+  clients.push(router);
+  await expectSame({ ...twins, collection: await router.loadCollection(own) }, 4);
   await collection.compact();
   await expectSame({ ...twins, collection: elsewhere }, 4);
   const changed = await onBoth(twins, async (index) => [
