@@ -1,7 +1,7 @@
 // npm run bench -- leaves [-- --rows 100000] [--dimension 384] [--shards 8] [--leaves 4] [--routers 2] [--seconds 10] [--location redis://...]
 //
 // Routers and leaves, each a process, beside one process that has the same rows in one index: queries per second of 8 clients with one query at a
-// time each, time of queries, processor time per query of all processes together, requests to storage per query, and how long queries take when a
+// time each, time of queries, processor time per query of all processes together, requests to storage per query, memory, and how long queries take when a
 // leaf is stopped (SIGSTOP). Storage is a folder on local disk unless --location says otherwise. Prints Markdown. `npm run build` first.
 
 import { spawn } from "node:child_process";
@@ -85,6 +85,14 @@ function processorTime(services) {
   return ticks.reduce((sum, each) => sum + each, 0) / ticksPerSecond;
 }
 
+/** Resident memory of processes, in MiB. */
+function memoryOf(services) {
+  const kilobytes = services.map(({ child }) =>
+    Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))[1]),
+  );
+  return kilobytes.map((each) => Math.round(each / 1024));
+}
+
 /** Reads of storage by services, as their metrics count them. */
 async function reads(services) {
   const counts = await Promise.all(
@@ -166,6 +174,7 @@ async function measure(name, services, indexes) {
     ((1000 * time) / times.length).toFixed(2),
     perQuery.toFixed(2),
     (found / (100 * k)).toFixed(3),
+    memoryOf(services).join(" + "),
   ];
   console.log(`| ${name} | ${cells.join(" | ")} |`);
 }
@@ -186,7 +195,7 @@ try {
       `${clientCount} clients. ${shards} shards, ${leafCount} leaves, ${routerCount} routers.\n`,
   );
   console.log(
-    "| | queries/s | p50, ms | p99, ms | p50 of one client, ms | processor ms per query | reads per query | recall@10 |\n|---|---|---|---|---|---|---|---|",
+    "| | queries/s | p50, ms | p99, ms | p50 of one client, ms | processor ms per query | reads per query | recall@10 | memory of each process, MiB |\n|---|---|---|---|---|---|---|---|---|",
   );
   const single = await start();
   await measure("one process, one index", [single], await open([single], address));

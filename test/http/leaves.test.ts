@@ -59,7 +59,7 @@ async function startLeaf(options = {}): Promise<RunningService> {
 async function routed(apiKey: string, ...urls: string[]): Promise<VectorIndex> {
   const leaves = new Leaves(async () => urls, apiKey);
   const router = createRouter({ indexLocation: store }, leaves.search);
-  closing.push(() => router.close());
+  closing.push(() => router.close().then(() => leaves.close()));
   return router.loadCollection(named);
 }
 

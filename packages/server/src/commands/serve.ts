@@ -62,10 +62,8 @@ async function serveHere(settings: Settings, version: string): Promise<void> {
     configLocation: configStore,
     ...(anchorStore && { anchorLocation: anchorStore }),
   };
-  const client =
-    leaves === undefined
-      ? createClient(stores)
-      : createRouter(stores, new Leaves(leaves.find, leaves.apiKey, metrics).search);
+  const asked = leaves && new Leaves(leaves.find, leaves.apiKey, metrics);
+  const client = asked === undefined ? createClient(stores) : createRouter(stores, asked.search);
   measureCache(metrics, client);
   const certificates = tls && readCertificates(tls);
   if (certificates !== undefined) {
@@ -110,6 +108,7 @@ async function serveHere(settings: Settings, version: string): Promise<void> {
     try {
       await app.close();
       await client.close();
+      asked?.close();
       await audit?.close();
       const opened = new Set([indexStore, configStore, ...(anchorStore ? [anchorStore] : [])]);
       await Promise.all([...opened].map((store) => store.close()));

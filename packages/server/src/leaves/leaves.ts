@@ -18,6 +18,7 @@ import {
 } from "sealdex/wire";
 import { hedged } from "./hedged.js";
 import type { FindLeaves } from "./leaf-addresses.js";
+import { JsonSender } from "./json-sender.js";
 import { decodeFound, encodeSearch } from "../schemas/leaf.js";
 
 export const leafRoute = "/v1/leaf/search";
@@ -49,7 +50,7 @@ type Answer = { readonly rows: readonly (readonly ShardRow[])[] } | { readonly e
 
 export class Leaves {
   readonly #find: FindLeaves;
-  readonly #apiKey: string;
+  readonly #sender: JsonSender;
   readonly #times: LeafTimes | undefined;
   #recent = createHistogram();
   #known: readonly string[] = [];
@@ -58,8 +59,12 @@ export class Leaves {
 
   constructor(find: FindLeaves, apiKey: string, times?: LeafTimes) {
     this.#find = find;
-    this.#apiKey = apiKey;
+    this.#sender = new JsonSender({ "X-API-Key": apiKey, Accept: mediaType }, answerMsMax);
     this.#times = times;
+  }
+
+  close(): void {
+    this.#sender.close();
   }
 
   /** Throws `storage_unavailable` if no leaf answers for a shard, and the errors of leaves. */
@@ -122,14 +127,9 @@ export class Leaves {
     const ended = (result: "done" | "failed") =>
       this.#times?.asked(leaf, performance.now() - startedAt, result);
     try {
-      const response = await fetch(leaf + leafRoute, {
-        method: "POST",
-        headers: { "Content-Type": "application/json", "X-API-Key": this.#apiKey, Accept: mediaType },
-        body: JSON.stringify(encodeSearch(search, shards)),
-        signal: AbortSignal.any([signal, AbortSignal.timeout(answerMsMax)]),
-      });
-      const body: unknown = await response.json();
-      if (!response.ok) throw decodeError(response.status, body);
+      const text = JSON.stringify(encodeSearch(search, shards));
+      const { status, body } = await this.#sender.post(leaf + leafRoute, text, signal);
+      if (status !== 200) throw decodeError(status, body);
       const rows = decodeFound(body, shards);
       this.#recent.record(Math.max(1, Math.round(1000 * (performance.now() - startedAt))));
       ended("done");
