@@ -1,14 +1,15 @@
 /** Hedged requests (Dean and Barroso, "The Tail at Scale", 2013). */
 
-type Call<T> = (signal: AbortSignal) => Promise<T>;
-
 /** Made once: an error with its stack takes longer than the rest of a call. */
 const overtaken = new Error("another leaf was faster");
 
-/** The result of the call that succeeds first: of `second`, which begins if `first` fails or after `ms`. Aborts the other; rejects if both fail. */
+/**
+ * The result of the call that succeeds first. `second` begins if `first` fails, which it is told, or after `ms`. Aborts the other one; rejects
+ * if both fail.
+ */
 export async function hedged<T>(
-  first: Call<T>,
-  second: Call<T>,
+  first: (signal: AbortSignal) => Promise<T>,
+  second: (signal: AbortSignal, hasFailed: boolean) => Promise<T>,
   ms: number,
   signal: AbortSignal | undefined,
 ): Promise<T> {
@@ -19,13 +20,13 @@ export async function hedged<T>(
   const firstResult = first(calls.signal);
   let timer: NodeJS.Timeout | undefined;
   let isSecondBegun = false;
-  const isDue = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-    firstResult.catch(() => resolve());
+  const hasFailed = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms);
+    firstResult.catch(() => resolve(true));
   });
-  const secondResult = isDue.then(() => {
+  const secondResult = hasFailed.then((failed) => {
     isSecondBegun = true;
-    return second(calls.signal);
+    return second(calls.signal, failed);
   });
   try {
     return await Promise.any([firstResult, secondResult]);

@@ -45,6 +45,13 @@ export interface LeafTimes {
   asked(leaf: string, ms: number, result: "done" | "failed"): void;
 }
 
+interface Attempt {
+  /** Leaves that failed or are slow. */
+  readonly passed: number;
+  /** Whether none of them is slow: when all are, as under load, asking more of them would help none. */
+  readonly mayHedge: boolean;
+}
+
 /** Rows, or an error that all leaves would answer with. */
 type Answer = { readonly rows: readonly (readonly ShardRow[])[] } | { readonly error: SealdexError };
 
@@ -76,14 +83,14 @@ export class Leaves {
       this.#known = leaves;
       this.#ranked.clear();
     }
-    return this.#ask(search, shards, 0, signal);
+    return this.#ask(search, shards, { passed: 0, mayHedge: true }, signal);
   };
 
-  /** Asks the leaf that comes after `passed` others in the order of each shard, once for all shards of one leaf. */
+  /** Asks the leaf that comes after some others in the order of each shard, once for all shards of one leaf. */
   async #ask(
     search: ShardSearch,
     shards: readonly ShardAddress[],
-    passed: number,
+    { passed, mayHedge }: Attempt,
     signal: AbortSignal | undefined,
   ): Promise<(readonly ShardRow[])[]> {
     const groups = new Map<string, number[]>();
@@ -98,8 +105,11 @@ export class Leaves {
       const own = positions.map((position) => shards[position]);
       const found = await hedged<Answer>(
         (until) => this.#send(leaf, search, own, until),
-        async (until) => ({ rows: await this.#ask(search, own, passed + 1, until) }),
-        this.#delayMs(),
+        async (until, hasFailed) => {
+          const next = { passed: passed + 1, mayHedge: mayHedge && hasFailed };
+          return { rows: await this.#ask(search, own, next, until) };
+        },
+        mayHedge ? this.#delayMs() : answerMsMax,
         signal,
       );
       if ("error" in found) throw found.error;
