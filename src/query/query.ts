@@ -9,10 +9,11 @@
 import type { CompiledFilter } from "../api/filter/compile.js";
 import type { CallOptions, Match, MatchField, StoredItem } from "../api/vector-index.js";
 import { isPauseDue } from "../async/event-loop.js";
+import { createSemaphore } from "../async/semaphore.js";
 import { enterStage } from "../async/profile.js";
 import { isPromise } from "../checks/value-kinds.js";
 import { distanceOf } from "../engine/metric.js";
-import { resultNow, type Task, waitFor } from "../engine/threads/run.js";
+import { resultNow, run, type Task, waitFor } from "../engine/threads/run.js";
 import { CombinedSnapshot, searchParts } from "./combined-snapshot.js";
 import { findMatches, type Matches } from "./matches.js";
 import { queriesTogether, searchTogether } from "./query-batch.js";
@@ -72,15 +73,24 @@ export function* queryEach(
   options: CheckedQuery,
 ): Task<Match[][]> {
   if (snapshot instanceof CombinedSnapshot) {
-    const matches: Match[][] = [];
-    for (const vector of vectors) matches.push(yield* query(searcher, snapshot, vector, options));
-    return matches;
+    const together = snapshot.searchElsewhere === undefined ? 1 : elsewhereTogether;
+    const inTurn = createSemaphore(together);
+    const one = (vector: Float32Array) => run(query(searcher, snapshot, vector, options), options.signal);
+    // All have ended before the snapshot is released.
+    const results = yield* waitFor(Promise.allSettled(vectors.map((vector) => inTurn(() => one(vector)))));
+    return results.map((result) => {
+      if (result.status === "rejected") throw result.reason;
+      return result.value;
+    });
   }
   const nothing = vectors.map(() => []);
   return yield* searchIn(searcher, snapshot, options, nothing, (scope) =>
     searchEach(scope, vectors, options),
   );
 }
+
+/** Queries of which each waits for searches elsewhere. */
+const elsewhereTogether = 16;
 
 const noRows: SearchResult = { candidates: [], rows: [] };
 

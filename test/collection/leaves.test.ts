@@ -122,6 +122,29 @@ test("shards that were split are searched in their place", async () => {
   expect(asked.at(-1)?.[1]).toHaveLength(7);
 });
 
+test("queries of one call wait for leaves together, up to 16, and all end before one fails", async () => {
+  const queryVectors = randomItems(40, 5).map(({ vector = [] }) => vector);
+  const expected = await Promise.all(queryVectors.map((vector) => notes.query({ queryVector: vector })));
+  let running = 0;
+  let most = 0;
+  let ended = 0;
+  const { search } = leaf;
+  leaf.search = async (...asking) => {
+    most = Math.max(most, ++running);
+    await new Promise((resolve) => setImmediate(resolve));
+    return search.apply(leaf, asking).finally(() => (running--, ended++));
+  };
+  expect(await notes.query({ queryVectors })).toEqual(expected);
+  expect(most).toBe(16);
+  ended = 0;
+  answer = () => {
+    answer = (rows) => rows;
+    throw new Error("lost");
+  };
+  await expect(notes.query({ queryVectors })).rejects.toThrow("lost");
+  expect([running, ended]).toEqual([0, 40]);
+});
+
 test("an empty collection, and a query for nothing, ask no leaf", async () => {
   asked.length = 0;
   expect(await notes.query({ queryVector, topK: 0 })).toEqual([]);
