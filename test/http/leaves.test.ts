@@ -113,6 +113,15 @@ test.each([
   await expect(answers(alone)).rejects.toMatchObject({ code: "storage_unavailable" });
 });
 
+test("a query that its caller aborts rejects with the reason", async () => {
+  const aborting = new AbortController();
+  const reason = new Error("the caller left");
+  const silent = await pretender(() => aborting.abort(reason));
+  const notes = await routed("key", silent);
+  const query = notes.query({ queryVector: vectors[0], signal: aborting.signal });
+  await expect(query).rejects.toBe(reason);
+});
+
 test("without a leaf that answers, a query fails", async () => {
   const notes = await routed("key", "http://127.0.0.1:1");
   await expect(answers(notes)).rejects.toMatchObject({
