@@ -16,7 +16,7 @@ const expected = {
   "README.md": ["Keys are rotated every year."],
   "docs/library.md": ["id: '1'"],
   "docs/migrating.md": ["1 items"],
-  "docs/scale.md": ["note-1 note-2 3", "8 shards", "b 4", "Keys are rotated every year."],
+  "docs/scale.md": ["note-1 note-2 3", "12 shards", "b 4", "Keys are rotated every year."],
   "docs/tutorial.md": ["2 pieces", "Every year, in March.", "office.md#0", "1 left", "rotated", "copied"],
   "docs/langchain.md": ["keys Keys are rotated every year."],
   "filters.mjs": ["a dotted path                        cities, mountains, rivers", "unknown operator"],
