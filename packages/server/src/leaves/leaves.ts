@@ -24,7 +24,7 @@ import { decodeFound, encodeSearch } from "../schemas/leaf.js";
 export const leafRoute = "/v1/leaf/search";
 
 /** How long a leaf may take. */
-const answerMsMax = 10_000;
+const answerMsMax = 30_000;
 /** Until enough requests are timed. */
 const firstDelayMs = 50;
 const timedMin = 50;
