@@ -9,7 +9,7 @@
 import type { CompiledFilter } from "../api/filter/compile.js";
 import type { CallOptions, Match, MatchField, StoredItem } from "../api/vector-index.js";
 import { isPauseDue } from "../async/event-loop.js";
-import { createSemaphore } from "../async/semaphore.js";
+import { settleEach } from "../async/settle-each.js";
 import { enterStage } from "../async/profile.js";
 import { isPromise } from "../checks/value-kinds.js";
 import { distanceOf } from "../engine/metric.js";
@@ -74,14 +74,11 @@ export function* queryEach(
 ): Task<Match[][]> {
   if (snapshot instanceof CombinedSnapshot) {
     const together = snapshot.searchElsewhere === undefined ? 1 : elsewhereTogether;
-    const inTurn = createSemaphore(together);
-    const one = (vector: Float32Array) => run(query(searcher, snapshot, vector, options), options.signal);
-    // All have ended before the snapshot is released.
-    const results = yield* waitFor(Promise.allSettled(vectors.map((vector) => inTurn(() => one(vector)))));
-    return results.map((result) => {
-      if (result.status === "rejected") throw result.reason;
-      return result.value;
-    });
+    // All end before the snapshot is released.
+    const matches = settleEach(vectors, together, (vector) =>
+      run(query(searcher, snapshot, vector, options), options.signal),
+    );
+    return yield* waitFor(matches);
   }
   const nothing = vectors.map(() => []);
   return yield* searchIn(searcher, snapshot, options, nothing, (scope) =>

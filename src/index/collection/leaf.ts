@@ -15,7 +15,6 @@ import {
   type ShardSearch,
 } from "../../query/shard-search.js";
 import type { Snapshot } from "../../query/snapshot/snapshot.js";
-import type { Manifest } from "../../state/commit/manifest.js";
 import { openIndex } from "../open/assemble.js";
 import type { EmbeddedClient } from "../embedded-client.js";
 import type { SearchTarget } from "../open/namespace-scopes.js";
@@ -27,8 +26,6 @@ interface OpenShard {
   readonly index: OpenIndex;
   /** That opened it. */
   readonly key: KeyObject;
-  /** The state that was named last. */
-  state: { readonly digest: string; readonly manifest: Manifest } | undefined;
   /** In milliseconds since 1970. */
   usedAt: number;
 }
@@ -83,10 +80,7 @@ export class Leaf {
     opened.usedAt = this.#client.clock.wall();
     const { index } = opened;
     const { searcher, snapshots } = namespace === undefined ? index : index.scopes.of(namespace);
-    if (opened.state?.digest !== shard.digest) {
-      opened.state = { digest: shard.digest, manifest: await index.log.manifestOf(shard) };
-    }
-    return { searcher, snapshot: await snapshots.at(opened.state.manifest) };
+    return { searcher, snapshot: await snapshots.at(await index.log.manifestOf(shard)) };
   }
 
   /** The keys are compared each time: they are the router's right to read. */
@@ -107,7 +101,7 @@ export class Leaf {
     const { name, opened, key } = await findShard(stores, Buffer.from(id, "hex"), shard, shard.keys);
     opened.keys.nameAs(keys);
     const index = openIndex(name, opened, { ...stores, anchorStore: undefined }, resources);
-    return { index, key, state: undefined, usedAt: 0 };
+    return { index, key, usedAt: 0 };
   }
 }
 

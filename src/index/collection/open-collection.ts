@@ -159,7 +159,7 @@ function objectsIn(
   const openPart = async (ref: ShardRef) => {
     const shard = await shards.open(ref);
     const { searcher, snapshots } = namespace === undefined ? shard : shard.scopes.of(namespace);
-    return { searcher, snapshot: await snapshots.at(await shards.manifestOf(shard, ref)) };
+    return { searcher, snapshot: await snapshots.at(await shard.log.manifestOf(ref)) };
   };
   return {
     async open(manifest: Manifest) {
@@ -169,10 +169,8 @@ function objectsIn(
         fingerprintOf: (id: string) => fingerprint(shards.head.keys.id, id),
         partOf: (bytes: Uint8Array) => shardOf(refs, bytes),
       };
-      const { indexId, keys } = shards.head;
-      const collection = { id: Buffer.from(indexId).toString("hex"), keys };
-      const addressed = { collection, shards: shards.addresses(manifest), namespace };
-      const byLeaves = searchShards && searchByLeaves(searchShards, addressed, parts);
+      const byLeaves =
+        searchShards && searchByLeaves(searchShards, { ...shards.addressed(manifest), namespace }, parts);
       return new CombinedSnapshot(manifest, parts, naming, cache, byLeaves);
     },
     release: (snapshot) => snapshot.cache.close(),

@@ -7,11 +7,11 @@
 
 import type { KeyObject } from "node:crypto";
 import { memoize } from "../../async/memoize.js";
-import { createSemaphore } from "../../async/semaphore.js";
+import { settleEach } from "../../async/settle-each.js";
 import { own } from "../../checks/value-kinds.js";
 import { deriveShardKey } from "../../crypto/keys.js";
 import { SealdexError } from "../../errors.js";
-import type { ShardAddress } from "../../query/shard-search.js";
+import type { CollectionNaming, ShardAddress } from "../../query/shard-search.js";
 import type { Anchor } from "../../state/commit/anchor.js";
 import type { Anchors } from "../../state/commit/anchored-history.js";
 import type { Manifest, ShardRef, SpareShard } from "../../state/commit/manifest.js";
@@ -25,13 +25,8 @@ import { findShard } from "./find-shard.js";
 const together = 32;
 
 /** The results of `work` on each of these shards, in any form. If it fails for one, this throws when it is done with all. */
-export async function forEach<S, T>(shards: readonly S[], work: (shard: S) => Promise<T>): Promise<T[]> {
-  const inTurn = createSemaphore(together);
-  const results = await Promise.allSettled(shards.map((shard) => inTurn(() => work(shard))));
-  return results.map((result) => {
-    if (result.status === "rejected") throw result.reason;
-    return result.value;
-  });
+export function forEach<S, T>(shards: readonly S[], work: (shard: S) => Promise<T>): Promise<T[]> {
+  return settleEach(shards, together, work);
 }
 
 /** Instead of the result of a change that counts nowhere, since its shard was split before; and the cause of the error of such a commit. */
@@ -48,8 +43,6 @@ export class Shards {
   #secrets: readonly KeyObject[] = [];
   /** By the beginning of the shard. */
   readonly #keys = new Map<number, readonly KeyObject[]>();
-  /** The manifest that was read last, by index id. */
-  readonly #states = new Map<string, { readonly digest: string; readonly manifest: Manifest }>();
 
   constructor(head: OpenIndex, stores: ClientStores, resources: ClientResources) {
     this.head = head;
@@ -128,18 +121,13 @@ export class Shards {
     await log.anchorNewest();
   }
 
-  /** The state of a shard that the head names. */
-  async manifestOf(shard: OpenIndex, ref: ShardRef): Promise<Manifest> {
-    const known = this.#states.get(ref.indexId);
-    if (known?.digest === ref.digest) return known.manifest;
-    const manifest = await shard.log.manifestOf(ref);
-    this.#states.set(ref.indexId, { digest: ref.digest, manifest });
-    return manifest;
-  }
-
-  /** The shards as leaves find them. */
-  addresses(manifest: Manifest): ShardAddress[] {
-    return shardsOf(manifest).map((ref) => ({ ...ref, keys: this.#keysOf(ref, manifest) }));
+  /** The shards as leaves find and open them. */
+  addressed(manifest: Manifest): { collection: CollectionNaming; shards: ShardAddress[] } {
+    const { indexId, keys } = this.head;
+    return {
+      collection: { id: Buffer.from(indexId).toString("hex"), keys },
+      shards: shardsOf(manifest).map((ref) => ({ ...ref, keys: this.#keysOf(ref, manifest) })),
+    };
   }
 
   /** One of them opens the shard. */

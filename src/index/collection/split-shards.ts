@@ -46,7 +46,8 @@ export async function splitShards(collection: OpenCollection, options: SplitOpti
     const refs = shardsOf(await index.log.newest());
     if (refs.length >= count) return;
     const rows = await forEach(refs, async (ref) => {
-      const { segments } = await shards.manifestOf(await shards.open(ref), ref);
+      const { log } = await shards.open(ref);
+      const { segments } = await log.manifestOf(ref);
       return sumOf(segments, (segment) => segment.rows - segment.deleted);
     });
     const largest = largestOf(refs, rows);
@@ -160,7 +161,7 @@ async function switchTo(
       const named = shardsOf(head).find((ref) => ref.indexId === indexId);
       if (named === undefined || !allows(head)) return undefined;
       const shard = await shards.open(named);
-      const state = await shards.manifestOf(shard, named);
+      const state = await shard.log.manifestOf(named);
       // Copies from before an erasure may have erased items.
       erasures ??= erasuresOf(state);
       if (erasuresOf(state) !== erasures) return undefined;

@@ -35,6 +35,8 @@ export class ManifestLog {
   #committing = false;
   /** Whether another process had committed since the known manifest when this one last did. */
   #isContended = false;
+  /** The one that was asked for last by its digest. */
+  #asked: SealedManifest | undefined;
   /** Undefined until a manifest says it, if either kind may be opened. */
   #isCollection: boolean | undefined;
   readonly #onCommit: (before: Manifest, committed: Manifest) => void;
@@ -150,11 +152,13 @@ export class ManifestLog {
 
   /** The manifest of exactly this state. Throws `missing_object` if it was deleted, `rollback_detected` if it is another. */
   async manifestOf({ version, digest }: Omit<Anchor, "indexId">): Promise<Manifest> {
-    const known = this.#reader.known?.sealed;
-    const sealed = known?.manifest.version === version ? known : await this.#reader.read(version);
+    const isThis = (each?: SealedManifest) => each?.digest === digest && each.manifest.version === version;
+    const kept = [this.#reader.known?.sealed, this.#asked].find(isThis);
+    const sealed = kept ?? (await this.#reader.read(version));
     const name = `index "${this.#index.indexName}": manifest ${version}`;
     if (sealed === null) throw new SealdexError("missing_object", `${name} is gone`);
     if (sealed.digest !== digest) throw new SealdexError("rollback_detected", `${name} is another`);
+    this.#asked = sealed;
     return this.#live({ sealed });
   }
 

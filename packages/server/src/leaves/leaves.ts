@@ -79,9 +79,9 @@ export class Leaves {
     const leaves = await this.#find().catch((cause: unknown) => {
       throw new SealdexError("storage_unavailable", "leaves: DNS does not have their addresses", { cause });
     });
-    if (leaves.join() !== this.#known.join()) {
+    if (leaves !== this.#known) {
+      if (leaves.join() !== this.#known.join()) this.#ranked.clear();
       this.#known = leaves;
-      this.#ranked.clear();
     }
     return this.#ask(search, shards, { passed: 0, mayHedge: true }, signal);
   };
