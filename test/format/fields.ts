@@ -62,7 +62,7 @@ export type StoredObject = (typeof storedObjects)[number];
 export interface Field {
   readonly object: StoredObject;
   readonly field: string;
-  /** Its values, for people. */
+  /** Its values, for people; in parentheses if they follow from the layout, which the lists do not repeat. */
   readonly range: string;
   /** The file of src/ that checks it. */
   readonly checkedIn: string;
@@ -151,19 +151,19 @@ const retention = "state/commit/retention.ts";
 const watermarkFields = ["history", "uploads"].flatMap((name) => [
   ofManifest(
     `${name}.floor`,
-    "1 to next",
+    "1..next",
     (parts) => [1, parts.manifest[name].next],
     (parts) => [...notNumbers, 0, parts.manifest[name].next + 1],
     retention,
   ),
   ofManifest(
     `${name}.next`,
-    "floor to the version",
+    "floor..version",
     (parts) => [parts.manifest[name].floor, versionOf(parts)],
     (parts) => [...notNumbers, 0, versionOf(parts) + 1],
     retention,
   ),
-  ofManifest(`${name}.since`, "0 to 8.64e15", [0, 0.5, 8.64e15], [...otherTypes, -1, 8.65e15], retention),
+  ofManifest(`${name}.since`, "0..8.64e15", [0, 0.5, 8.64e15], [...otherTypes, -1, 8.65e15], retention),
 ]);
 
 const namespaceOf = (digits: number, erasures: number) =>
@@ -172,7 +172,7 @@ const namespaceOf = (digits: number, erasures: number) =>
 /** The members of a header besides its kind. */
 function pinFields(generation: string, pin: string): Field[] {
   return [
-    ofManifest(generation, "1 to 2^31", [1, 2 ** 31], [...notNumbers, 0, 2 ** 31 + 1]),
+    ofManifest(generation, "1..2^31", [1, 2 ** 31], [...notNumbers, 0, 2 ** 31 + 1]),
     ofManifest(pin, "64 bytes, base64", [base64Of(64)], [...otherTypes, base64Of(63), base64Of(65)]),
   ];
 }
@@ -206,29 +206,29 @@ function ofCollection(
 const manifestFields: readonly Field[] = [
   ofManifest(
     "version",
-    "that of its name",
+    "(that of its name)",
     (parts) => [versionOf(parts)],
     (parts) => [...notNumbers, versionOf(parts) + 1],
   ),
   ofManifest(
     "previous",
-    "32 bytes, hexadecimal; empty in version 1",
+    "(32 bytes, hexadecimal; empty in version 1)",
     ["0".repeat(64)],
     [...otherTypes, "", "g".repeat(64)],
   ),
-  ofManifest("keyGeneration", "that of its header", (parts) => [parts.manifest.keyGeneration], [
+  ofManifest("keyGeneration", "(that of its header)", (parts) => [parts.manifest.keyGeneration], [
     ...notNumbers,
     2 ** 31,
   ]),
-  ofManifest("dropped", "a boolean", [true, false], [null, 0, "x"]),
-  ofManifest("dimension", "1 to 8192", [1, 8192], [...notNumbers, 0, 8193]),
-  ofManifest("model.name", "a short name, born before this version", [shortNameOf(0)], names, naming),
+  ofManifest("dropped", "(a boolean)", [true, false], [null, 0, "x"]),
+  ofManifest("dimension", "1..8192", [1, 8192], [...notNumbers, 0, 8193]),
+  ofManifest("model.name", "born before this version", [shortNameOf(0)], names, naming),
   ...pinFields("model.generation", "model.pin"),
-  ofManifest("model.length", "92 to 2^48", [92, 2 ** 48], [...notNumbers, 91, 2 ** 48 + 1]),
-  ofManifest("model.items", "1 to 2^48", [1, 2 ** 48], [...notNumbers, 0]),
+  ofManifest("model.length", "92..2^48", [92, 2 ** 48], [...notNumbers, 91, 2 ** 48 + 1]),
+  ofManifest("model.items", "1..2^48", [1, 2 ** 48], [...notNumbers, 0]),
   ofManifest(
     "namespaces",
-    "counts up to erasures, one per handle, in the order of segments",
+    "counts up to erasures, one per handle",
     [[namespaceOf(32, 0)]],
     [
       ...otherTypes,
@@ -242,12 +242,12 @@ const manifestFields: readonly Field[] = [
   ),
   ofManifest(
     "models",
-    "short names, in the order of segments",
+    "(short names, in the order of segments)",
     [[shortNameOf(0)]],
     (parts) => [...names(parts).map((name) => [name]), [], [shortNameOf(0), shortNameOf(0)]],
     naming,
   ),
-  ofManifest("segments", "lists of one length", [], (parts) => [
+  ofManifest("segments", "(lists of one length)", [], (parts) => [
     null,
     "x",
     [],
@@ -258,46 +258,41 @@ const manifestFields: readonly Field[] = [
   ]),
   ofManifest("segments.name[]", "like model.name, each once", [shortNameOf(0)], names, naming),
   ...pinFields("segments.generation[]", "segments.pin[]"),
-  ofManifest("segments.length[]", "20 times rows + deleted to 2^48", [2 ** 48], [...notNumbers, 91]),
-  ofManifest(
-    "segments.sequence[]",
-    "that of the previous segment to 2^48",
-    [1],
-    [...notNumbers, 0, 2 ** 48 + 1],
-  ),
+  ofManifest("segments.length[]", "20(rows+deleted)..2^48", [2 ** 48], [...notNumbers, 91]),
+  ofManifest("segments.sequence[]", "previous segment's..2^48", [1], [...notNumbers, 0, 2 ** 48 + 1]),
   ofManifest(
     "segments.rows[]",
-    "together at most length / 20",
+    "sum at most length/20",
     (parts) => [0, Math.floor(firstOf(parts, "length") / 20) - firstOf(parts, "deleted")],
     (parts) => [...notNumbers, Math.floor(firstOf(parts, "length") / 20) + 1, 2 ** 32 - 1],
   ),
-  ofManifest("segments.deleted[]", "together at most length / 20", [0], (parts) => [
+  ofManifest("segments.deleted[]", "sum at most length/20", [0], (parts) => [
     ...notNumbers,
     Math.floor(firstOf(parts, "length") / 20) + 1,
   ]),
   ofManifest(
     "segments.blocks[]",
-    "1 to length / 16",
+    "1..length/16",
     (parts) => [1, Math.floor(firstOf(parts, "length") / 16)],
     (parts) => [...notNumbers, 0, Math.floor(firstOf(parts, "length") / 16) + 1],
   ),
   ofManifest(
     "segments.footerLength[]",
-    "16 to length - 76",
+    "16..length-76",
     (parts) => [16, firstOf(parts, "length") - 76],
     (parts) => [...notNumbers, 15, firstOf(parts, "length") - 75],
   ),
-  ofManifest("segments.namespace[]", "null or an index into namespaces", [], (parts) => [
+  ofManifest("segments.namespace[]", "(null or an index into namespaces)", [], (parts) => [
     ...notNumbers.filter((value) => value !== null),
     parts.manifest.namespaces?.length ?? 0,
   ]),
-  ofManifest("segments.model[]", "null or an index into models", [], (parts) => [
+  ofManifest("segments.model[]", "(null or an index into models)", [], (parts) => [
     ...notNumbers.filter((value) => value !== null),
     parts.manifest.models?.length ?? 0,
   ]),
   ofManifest(
     "droppedObjects",
-    "segment/ or model/ and a short name, each once, not named",
+    "each once, not named",
     [[], [`segment/${shortNameOf(0)}`, `model/${shortNameOf(0)}`]],
     (parts) => [
       "x",
@@ -312,10 +307,10 @@ const manifestFields: readonly Field[] = [
     naming,
   ),
   ...watermarkFields,
-  ofManifest("erasures", "1 to 2^48", [1, 2 ** 48], [...notNumbers, 0]),
+  ofManifest("erasures", "1..2^48", [1, 2 ** 48], [...notNumbers, 0]),
   ofManifest(
     "reservation",
-    "holder: 16 bytes, hexadecimal; ms: 0 to 10000",
+    "holder: 16 bytes, hexadecimal; ms: 0..10000",
     [{ holder: "0".repeat(32), ms: 0 }],
     [
       ...otherTypes,
@@ -327,13 +322,13 @@ const manifestFields: readonly Field[] = [
   ),
   ofCollection(
     "shards",
-    "1 to 4096, in lists of one length; then no segments and no model",
+    "1..4096; no segments, no model",
     [{ from: [0], indexId: ["0".repeat(32)], version: [1], digest: ["0".repeat(64)] }],
     [...otherTypes, { from: [0] }, { from: [0], indexId: [], version: [1], digest: ["0".repeat(64)] }],
   ),
   ofCollection(
     "shards.from",
-    "0, ascending to 2^32 - 1",
+    "0, ascending to 2^32-1",
     [[0, 2 ** 32 - 1]],
     [[1, 2], [0, 0], [0, 2 ** 32], [0], ...notNumbers.map((value) => [0, value])],
   ),
@@ -346,7 +341,7 @@ const manifestFields: readonly Field[] = [
       ...[...otherTypes, "0".repeat(31)].map((value) => [value, "1".repeat(32)]),
     ],
   ),
-  ofCollection("shards.version[]", "1 to 2^48", [1, 2 ** 48], [...notNumbers, 0, 2 ** 48 + 1]),
+  ofCollection("shards.version[]", "1..2^48", [1, 2 ** 48], [...notNumbers, 0, 2 ** 48 + 1]),
   ofCollection(
     "shards.digest[]",
     "32 bytes, hexadecimal",
@@ -355,7 +350,7 @@ const manifestFields: readonly Field[] = [
   ),
   ofCollection(
     "shards.suffix",
-    "8 bytes, hexadecimal, null: none",
+    "8 bytes, hexadecimal, or null",
     [["0".repeat(16), null]],
     [...otherTypes, "0".repeat(15), "g".repeat(16)]
       .filter((value) => value !== null)
@@ -363,7 +358,7 @@ const manifestFields: readonly Field[] = [
   ),
   ofCollection(
     "spareShards",
-    "as shards, in any order, 1 or more; absent: none",
+    "as shards, in any order",
     [
       { from: [0], indexId: ["2".repeat(32)], version: [1], digest: ["0".repeat(64)] },
       {
@@ -383,7 +378,7 @@ const manifestFields: readonly Field[] = [
   ),
   ofCollection(
     "spareShards.retired",
-    "0 to version, null: may yet become a part",
+    "0..version or null",
     [
       [0, 1],
       [null, 0],
@@ -392,7 +387,7 @@ const manifestFields: readonly Field[] = [
   ),
   ofCollection(
     "shardSecrets",
-    "one or two of 32 bytes, base64, with shards alone",
+    "1..2 of 32 bytes, base64",
     [[base64Of(32)], [base64Of(32), base64Of(32)]],
     [
       ...otherTypes,
@@ -420,10 +415,10 @@ const keysetFields: readonly Field[] = [
     ["owner"],
     [...otherTypes, "read-only", "read-write"],
   ),
-  ofKeyset("expiresAt", "0 to 8.64e15", [0, 8.64e15], [...notNumbers, 8.64e15 + 2]),
+  ofKeyset("expiresAt", "0..8.64e15", [0, 8.64e15], [...notNumbers, 8.64e15 + 2]),
   ofKeyset(
     "generations",
-    "number: 1 to 2^31, ascending, a secret each; since: 1 to 2^48",
+    "number: 1..2^31, ascending; since: 1..2^48",
     ({ keyset }) => [keyset.generations],
     [
       ...otherTypes,
@@ -439,7 +434,7 @@ const keysetFields: readonly Field[] = [
       ],
     ],
   ),
-  ofKeyset("reencrypting", "1 to 2^31", [1, 2 ** 31], [...notNumbers, 0, 2 ** 31 + 1]),
+  ofKeyset("reencrypting", "1..2^31", [1, 2 ** 31], [...notNumbers, 0, 2 ** 31 + 1]),
   ofKeyset(
     "members",
     "1 or more, with a key each",
@@ -472,21 +467,21 @@ function definitionFields(): Field[] {
       [...otherTypes, "hnsw"],
     ),
     own("config.metric", "a metric", ["cosine", "euclidean", "squared_euclidean"], [...otherTypes, "dot"]),
-    own("config.dimension", "1 to 8192, a multiple of pqDim", [8192], [...notNumbers, 0, 8193]),
-    own("config.nLists", "1 to 65536", [1, 65_536], [...notNumbers, 0, 65_537]),
-    own("config.precision", "float16 or int8", [], [...otherTypes, "float32"]),
-    own("config.spilling", "false", [], [true, null, 0]),
-    own("config.pqDim", "1 to 8192", [], [...notNumbers, 0, 8193]),
-    own("config.pqBits", "1 to 16", [], [...notNumbers, 0, 17]),
+    own("config.dimension", "1..8192, a multiple of pqDim", [8192], [...notNumbers, 0, 8193]),
+    own("config.nLists", "1..65536", [1, 65_536], [...notNumbers, 0, 65_537]),
+    own("config.precision", "(float16 or int8)", [], [...otherTypes, "float32"]),
+    own("config.spilling", "(false)", [], [true, null, 0]),
+    own("config.pqDim", "1..8192", [], [...notNumbers, 0, 8193]),
+    own("config.pqBits", "1..16", [], [...notNumbers, 0, 17]),
     own(
       "model",
-      "name: text; sample: 1 to 8192 bytes, base64",
+      "name: text; sample: 1..8192 bytes, base64",
       [{ sample: base64Of(1) }, { name: "x", sample: base64Of(8192) }],
       [...otherTypes, { sample: "" }, { sample: base64Of(8193) }, { name: 1, sample: base64Of(1) }],
     ),
     own(
       "text",
-      "fields: 1 to 32, of 256 characters, weights 1 to 16; k1: 0 to 10; b: 0 to 1; analyzer: version 1",
+      "fields: 1..32, of 256 characters, weights 1..16; k1: 0..10; b: 0..1; analyzer: version 1",
       [text, { ...text, k1: 10, b: 0 }, { ...text, analyzer: { ...text.analyzer, stopWords: ["a"] } }],
       [
         ...otherTypes,
@@ -522,12 +517,12 @@ function modelField(field: string, at: number, range: string, refused: Values): 
 
 const others = [0, 8193, 2 ** 31, 2 ** 32 - 1];
 const modelFields: readonly Field[] = [
-  modelField("kind", 0, "1 or 4 for ivfflat, 2 or 3 for ivf and ivfpq", [2, 3]),
-  modelField("dimension", 4, "1 to 8192, that of the manifest", others),
+  modelField("kind", 0, "(1 or 4 for ivfflat, 2 or 3 for ivf and ivfpq)", [2, 3]),
+  modelField("dimension", 4, "1..8192, that of the manifest", others),
   modelField("lists", 8, "1 or more", others),
-  modelField("number of probe limits", 12, "the number that follows", others),
+  modelField("number of probe limits", 12, "(the number that follows)", others),
   modelField("number of depths", 16, "1 or more", others),
-  modelField("values of the recall curves", 20, "70 times the depths", others),
+  modelField("values of the recall curves", 20, "(70 times the depths)", others),
 ];
 
 /** The first segment that has such a block, and is damaged then. */
@@ -564,36 +559,36 @@ function footerField(field: string, range: string, accepted: Values | typeof asI
 }
 
 const u32 = 2 ** 32 - 1;
-const sealedLength = "in all, the length of the object";
+const sealedLength = "(in all, the length of the object)";
 
 const footerFields: readonly Field[] = [
-  footerField("dimension", "1 to 8192", asItIs, [0, 8193, u32]),
-  footerField("rows", "those of the manifest", asItIs, [0, 1, u32]),
+  footerField("dimension", "1..8192", asItIs, [0, 8193, u32]),
+  footerField("rows", "(those of the manifest)", asItIs, [0, 1, u32]),
   ...[0, 1, 2, 3, 4, 5, 6].map((i) =>
-    footerField(`counts.${i}`, "the number that follows", [], [0, u32, 2 ** 31, 100_000]),
+    footerField(`counts.${i}`, "(the number that follows)", [], [0, u32, 2 ** 31, 100_000]),
   ),
   ...["codes", "records", "contents"].flatMap((section) => [
-    footerField(`${section}[].rows`, "1 or more, in all those of the segment", asItIs, [0, u32, 2 ** 32]),
+    footerField(`${section}[].rows`, "(1 or more, in all those of the segment)", asItIs, [0, u32, 2 ** 32]),
     footerField(`${section}[].length`, sealedLength, asItIs, [0, 1, u32, 2 ** 32]),
   ]),
-  footerField("codes[].listStep", "lists ascend to at most 2^32 - 1", asItIs, [2 ** 32, 2 ** 34]),
+  footerField("codes[].listStep", "(lists ascend to at most 2^32 - 1)", asItIs, [2 ** 32, 2 ** 34]),
   ...["sortedIds", "columns"].flatMap((section) => [
     footerField(
       `${section}[].firstRow`,
-      section === "columns" ? "a multiple of 16384" : "the rows before",
+      section === "columns" ? "(a multiple of 16384)" : "(the rows before)",
       asItIs,
       [1, u32],
     ),
     footerField(
       `${section}[].rows`,
-      section === "columns" ? "16384, or the rest" : "1 or more, in all those of the segment",
+      section === "columns" ? "(16384, or the rest)" : "(1 or more, in all those of the segment)",
       asItIs,
       [0, 1, u32],
     ),
     footerField(`${section}[].length`, sealedLength, asItIs, [0, 1, u32]),
   ]),
   footerField("ids[].length", sealedLength, asItIs, [0, 1, u32]),
-  footerField("texts.paths", "lists of texts and nulls, one per page", asItIs, [
+  footerField("texts.paths", "(lists of texts and nulls, one per page)", asItIs, [
     null,
     "x",
     [],
@@ -601,25 +596,25 @@ const footerFields: readonly Field[] = [
     [1],
     [[1]],
   ]),
-  footerField("texts.firstIds", "texts, one per page, ascending", asItIs, [null, "x", [], [1], ["a", "a"]]),
-  footerField("texts.spilled", "sealed lengths", [], ["x", [], [0], [16], [1e308]]),
+  footerField("texts.firstIds", "(texts, one per page, ascending)", asItIs, [null, "x", [], [1], ["a", "a"]]),
+  footerField("texts.spilled", "(sealed lengths)", [], ["x", [], [0], [16], [1e308]]),
   footerField(
     "texts.expiries",
-    "sealed lengths and times, 0 to 8.64e15, ascending",
+    "times 0..8.64e15, ascending",
     [],
     ["x", [], [[16, -1]], [[16, 9e15]], [[16]]],
   ),
-  footerField("texts.terms.texts", "1 to the rows", [1], [0, -1, "x", null, u32]),
-  footerField("texts.terms.length", "1 to 2^48", [1, 2 ** 48], [0, -1, "x", 1e308]),
-  footerField("texts.terms.lengthBytes", "1, 2 or 4", [1, 2, 4], [0, 3, 8, "x", 1e308]),
-  footerField("texts.terms.lengths", "sealed lengths, first rows, rows; all rows", asItIs, [
+  footerField("texts.terms.texts", "(1 to the rows)", [1], [0, -1, "x", null, u32]),
+  footerField("texts.terms.length", "1..2^48", [1, 2 ** 48], [0, -1, "x", 1e308]),
+  footerField("texts.terms.lengthBytes", "(1, 2 or 4)", [1, 2, 4], [0, 3, 8, "x", 1e308]),
+  footerField("texts.terms.lengths", "(sealed lengths, first rows, rows; all rows)", asItIs, [
     "x",
     [],
     [[16, 0, 1]],
     [[1, 2]],
   ]),
-  footerField("texts.terms.postings", "sealed lengths", asItIs, ["x", [], [1], [1e308]]),
-  footerField("texts.terms.dictionary", "sealed lengths and terms, ascending", asItIs, [
+  footerField("texts.terms.postings", "(sealed lengths)", asItIs, ["x", [], [1], [1e308]]),
+  footerField("texts.terms.dictionary", "(sealed lengths and terms, ascending)", asItIs, [
     "x",
     [],
     [[16, 1]],
@@ -669,12 +664,12 @@ function blockField(
 const rowsOf = (parts: StoredParts) => parts.segments[0].footer.rows;
 
 const page = (object: "records" | "contents" | "sorted ids" | "columns") => [
-  blockField(object, "width", "1, 2 or 4", "state/segment/page.ts", {
+  blockField(object, "width", "(1, 2 or 4)", "state/segment/page.ts", {
     at: () => 0,
     bytes: 1,
     refused: [0, 3, 255],
   }),
-  blockField(object, "length", "in all, the length of the page", "state/segment/page.ts", {
+  blockField(object, "length", "(in all, the length of the page)", "state/segment/page.ts", {
     at: () => 1,
     bytes: 1,
     refused: [0, 1, 254],
@@ -697,7 +692,7 @@ const blockFields: readonly Field[] = [
   blockField(
     "records",
     "length of the id",
-    "within the record, including the expiry",
+    "(within the record, including the expiry)",
     "state/segment/row.ts",
     { at: firstEntryAt, bytes: 2, refused: [0x7fff, 0xffff] },
   ),
@@ -706,7 +701,7 @@ const blockFields: readonly Field[] = [
   blockField(
     "sorted ids",
     "id",
-    "UTF-8, ascending, the first as in the footer",
+    "(UTF-8, ascending, the first as in the footer)",
     "state/segment/sorted-ids.ts",
     {
       at: (block) => firstEntryAt(block) + 16,
@@ -715,22 +710,20 @@ const blockFields: readonly Field[] = [
     },
   ),
   ...page("columns"),
-  blockField("columns", "length of the values", "within the column", "state/segment/columns.ts", {
+  blockField("columns", "length of the values", "(within the column)", "state/segment/columns.ts", {
     at: firstEntryAt,
     bytes: 4,
     refused: [0, 1, u32],
   }),
-  blockField(
-    "expiries",
-    "time",
-    "0 to 8.64e15, ascending, the first as in the footer",
-    "state/segment/expiries.ts",
-    { at: () => 0, bytes: 8, refused: [NaN, Infinity, -1, 1e308, 0] },
-  ),
+  blockField("expiries", "time", "0..8.64e15, ascending", "state/segment/expiries.ts", {
+    at: () => 0,
+    bytes: 8,
+    refused: [NaN, Infinity, -1, 1e308, 0],
+  }),
   blockField(
     "id table",
     "fingerprint",
-    "ascending, the first word as in the footer",
+    "(ascending, the first word as in the footer)",
     "state/segment/id-table.ts",
     {
       at: () => 0,
@@ -738,7 +731,7 @@ const blockFields: readonly Field[] = [
       refused: [u32],
     },
   ),
-  blockField("id table", "row", "each row once, 2^32 - 1 for tombstones", "state/segment/id-table.ts", {
+  blockField("id table", "row", "(each row once, 2^32 - 1 for tombstones)", "state/segment/id-table.ts", {
     at: () => 16,
     bytes: 4,
     refused: (parts) => [rowsOf(parts), u32 - 1, 2 ** 31, u32],
@@ -746,7 +739,7 @@ const blockFields: readonly Field[] = [
   blockField(
     "lengths",
     "length of a text",
-    "in all, the length of the footer",
+    "(in all, the length of the footer)",
     "state/segment/words/term-reader.ts",
     {
       at: () => 0,
@@ -754,7 +747,7 @@ const blockFields: readonly Field[] = [
       refused: [0, 255],
     },
   ),
-  blockField("dictionary", "terms", "the number that follows", "state/segment/words/term-page.ts", {
+  blockField("dictionary", "terms", "(the number that follows)", "state/segment/words/term-page.ts", {
     at: () => 0,
     bytes: 1,
     refused: [0, 1, 127],
@@ -762,7 +755,7 @@ const blockFields: readonly Field[] = [
   blockField(
     "dictionary",
     "start of the first list",
-    "less than the end",
+    "(less than the end)",
     "state/segment/words/term-page.ts",
     {
       at: () => 1,
@@ -770,18 +763,24 @@ const blockFields: readonly Field[] = [
       refused: [127],
     },
   ),
-  blockField("postings", "first vector", "within its chunk, rows of the segment", "text/posting-cursor.ts", {
-    at: () => 0,
-    bytes: 4,
-    refused: [0xffff_ffff],
-  }),
+  blockField(
+    "postings",
+    "first vector",
+    "(within its chunk, rows of the segment)",
+    "text/posting-cursor.ts",
+    {
+      at: () => 0,
+      bytes: 4,
+      refused: [0xffff_ffff],
+    },
+  ),
 ];
 
 /** Of the first row of the first block of codes. */
 const reference: Field = {
   object: "codes",
   field: "reference",
-  range: "a reference centroid of the model, or 2^32 - 1 under cosine",
+  range: "(a reference centroid of the model, or 2^32 - 1 under cosine)",
   checkedIn: "engine/codes/coded.ts",
   isOfCodes: true,
   accepted: () => [0],
@@ -804,7 +803,7 @@ const namespaceFields: readonly Field[] = [
   {
     ...ofNamespace,
     field: "secret",
-    range: "32 bytes that match the check",
+    range: "(32 bytes that match the check)",
     accepted: ({ namespace }) => [namespace.secret],
     refused: () => [Buffer.alloc(32), Buffer.alloc(0)],
     set: (parts, value) => void (parts.namespace.secret = value as Buffer),
@@ -812,7 +811,7 @@ const namespaceFields: readonly Field[] = [
   {
     ...ofNamespace,
     field: "name",
-    range: "1 to 512 bytes of UTF-8 that match the handle",
+    range: "1..512 bytes of UTF-8",
     accepted: () => [Buffer.from("x"), Buffer.alloc(512, "x"), Buffer.from("\ufeffä")],
     refused: () => [Buffer.alloc(0), Buffer.alloc(513, "x"), Buffer.of(0xff), Buffer.of(0xc3)],
     set: (parts, value) => void (parts.namespace.name = value as Buffer),
@@ -823,7 +822,7 @@ const ofGroup: Field = {
   object: "secret of a group",
   checkedIn: "state/commit/group-secrets.ts",
   field: "secret",
-  range: "32 bytes",
+  range: "(32 bytes)",
   accepted: () => [Buffer.alloc(32), Buffer.alloc(32, 0xff)],
   refused: () => [Buffer.alloc(0), Buffer.alloc(31), Buffer.alloc(33)],
   set: (parts, value) => void (parts.group.secret = value as Buffer),
@@ -833,7 +832,7 @@ function anchorNumber(field: "generation" | "version"): Field {
   return {
     object: "anchor",
     field,
-    range: "1 to 2^48",
+    range: "1..2^48",
     checkedIn: naming,
     accepted: () => [1, 2 ** 48],
     refused: () => [0, 2 ** 48 + 1, 2 ** 53 - 1],
@@ -847,7 +846,7 @@ const anchorFields: readonly Field[] = [
   {
     object: "anchor",
     field: "digest",
-    range: "32 bytes",
+    range: "(32 bytes)",
     checkedIn: "state/commit/anchored-history.ts",
     accepted: () => [Buffer.alloc(32, 7)],
     refused: () => [Buffer.alloc(0), Buffer.alloc(31), Buffer.alloc(33)],
@@ -859,25 +858,25 @@ const receiptField = (...field: [string, string, Values, Values]) =>
   jsonField("receipt of an erasure", ...field);
 
 const receiptFields: readonly Field[] = [
-  receiptField("indexId", "that of its index, hexadecimal", ({ receipt }) => [receipt.indexId], [
+  receiptField("indexId", "(that of its index, hexadecimal)", ({ receipt }) => [receipt.indexId], [
     ...otherTypes,
     "0".repeat(32),
   ]),
   receiptField(
     "namespace",
-    "1 to 512 bytes of UTF-8",
+    "1..512 bytes of UTF-8",
     ["x", "x".repeat(512)],
     [...otherTypes.filter((value) => value !== "x"), "", "ä".repeat(257)],
   ),
   receiptField("erasedAt", "0 to 10 minutes from now", [0, 0.5, 1e12], [...otherTypes, -1, 8.64e15, 1e308]),
-  receiptField("rows", "0 to 2^48", [0, 2 ** 48], notNumbers),
+  receiptField("rows", "0..2^48", [0, 2 ** 48], notNumbers),
   receiptField(
     "version",
-    "1 to that of the newest manifest",
+    "at most the newest manifest's",
     (parts) => [1, versionOf(parts)],
     (parts) => [...notNumbers, 0, versionOf(parts) + 1],
   ),
-  receiptField("keyGeneration", "1 to 2^31, that of the signature", [1], [...notNumbers, 0, 2, 2 ** 31 + 1]),
+  receiptField("keyGeneration", "1..2^31, that of the signature", [1], [...notNumbers, 0, 2, 2 ** 31 + 1]),
   receiptField("anything else", "absent", [], [1, null]),
 ];
 
@@ -1024,26 +1023,17 @@ function openPostings(footer: Footer, dictionary: readonly Buffer[], postings: r
   }
 }
 
-/**
- * The lists of docs/internals/format.md, by object and file. Fields with the same range share a
- * line, objects with the same fields a list.
- */
+/** The lists of docs/internals/format.md, by object. Fields with the same range share a line. */
 export function fieldLists(): string {
-  const lists = grouped(fields, ({ object, checkedIn }) => `${object} ${checkedIn}`).map(([, own]) => {
-    const [{ object, checkedIn }] = own;
-    const lines = grouped(own, ({ range }) => range).map(
-      ([range, of]) =>
-        `${of
-          .map(({ field }) => field)
-          .join(", ")
-          .padEnd(30)}  ${range}`,
-    );
-    return { object, text: [`(${checkedIn})`, ...lines].join("\n") };
+  const listed = fields.filter(({ range }) => !range.startsWith("("));
+  const lists = grouped(listed, ({ object }) => object).map(([object, own]) => {
+    const lines = grouped(own, ({ range }) => range).map(([range, of]) => {
+      const title = of.map(({ field }) => field).join(", ");
+      return `${title.padEnd(30)}  ${range}`;
+    });
+    return [object, ...lines].join("\n");
   });
-  const texts = grouped(lists, ({ text }) => text).map(
-    ([text, of]) => `${of.map(({ object }) => object).join(", ")} ${text}`,
-  );
-  return ["```", texts.join("\n\n"), "```"].join("\n");
+  return ["```", lists.join("\n\n"), "```"].join("\n");
 }
 
 function grouped<T>(all: readonly T[], keyOf: (one: T) => string): [string, T[]][] {
