@@ -20,22 +20,15 @@ import { takeOptions } from "../checks/option-names.js";
 import type { Embedder, EmbeddingInput } from "../embedding/embedder.js";
 import { IndexEmbedder } from "../embedding/index-embedder.js";
 import { type Clock, systemClock } from "../state/commit/clock.js";
-import { listFolder } from "../state/commit/index-folder.js";
 import { type ClientParts, openParts } from "./client-parts.js";
 import { CollectionIndex } from "./collection/collection-index.js";
-import {
-  collectionOf,
-  createCollection,
-  deleteWithShards,
-  type OpenCollection,
-} from "./collection/open-collection.js";
+import { collectionOf, createCollection, deleteWithShards } from "./collection/open-collection.js";
 import { splitShards } from "./collection/split-shards.js";
 import { createIndex, createRequest } from "./create-index.js";
 import { EncryptedIndex } from "./encrypted-index.js";
 import { listNames } from "./list-indexes.js";
-import { type OpenOptions, plainIndex } from "./open/assemble.js";
 import type { ClientResources, ClientStores } from "./open/client-resources.js";
-import { findIndex, type OpenRequest, openRequest } from "./open/find-index.js";
+import { findIndex, findNewest, type OpenRequest, openRequest } from "./open/find-index.js";
 import type { OpenIndex } from "./open/open-index.js";
 
 export class EmbeddedClient implements EmbeddedClientType {
@@ -54,7 +47,8 @@ export class EmbeddedClient implements EmbeddedClientType {
       const { stores, resources } = this.#parts;
       const request = createRequest(options);
       const embedder = this.#chooseEmbedder(options.embedding ?? options.embeddingModel);
-      return this.#face(await createIndex(request, embedder, stores, resources), embedder);
+      const index = await createIndex(request, embedder, stores, resources);
+      return new EncryptedIndex(index, this.#calls, this.#texts(index, embedder));
     });
   }
 
@@ -69,7 +63,7 @@ export class EmbeddedClient implements EmbeddedClientType {
       const request = createRequest(options);
       const embedder = this.#chooseEmbedder(options.embedding ?? options.embeddingModel);
       const created = await createCollection(request, options.shards, embedder, stores, resources);
-      return this.#collection(created, embedder);
+      return new CollectionIndex(created, this.#calls, this.#texts(created.index, embedder));
     });
   }
 
@@ -83,19 +77,15 @@ export class EmbeddedClient implements EmbeddedClientType {
 
   /** `isCollection`: undefined for either kind. */
   #load(options: LoadIndexOptions, isCollection: boolean | undefined): Promise<VectorIndex> {
-    const { indexName, signal } = options;
     const request = openRequest(options);
-    return this.#calls.read(signal, async () => {
+    return this.#calls.read(options.signal, async () => {
       const { stores, resources } = this.#parts;
-      const listing = listFolder(stores.configStore, indexName, resources.clock);
-      const opening = this.open(request, { ...plainIndex, isCollection });
-      const [index, listed] = await Promise.all([opening, listing]);
-      const manifest = await index.log.newestListed(listed);
-      if (index.access.isUnsettled(manifest)) resources.runner.start(() => index.access.completeChange());
+      const { index, manifest } = await findNewest(request, stores, resources, isCollection);
       const embedder = this.#chooseEmbedder(options.embedding ?? index.model?.name);
+      const texts = this.#texts(index, embedder);
       return manifest.shards === undefined
-        ? this.#face(index, embedder)
-        : this.#collection(collectionOf(index, stores, resources), embedder);
+        ? new EncryptedIndex(index, this.#calls, texts)
+        : new CollectionIndex(collectionOf(index, stores, resources), this.#calls, texts);
     });
   }
 
@@ -104,7 +94,7 @@ export class EmbeddedClient implements EmbeddedClientType {
     const request = openRequest(options);
     return this.#calls.write(signal, async () => {
       const { stores, resources } = this.#parts;
-      const index = await this.open(request, { ...plainIndex, isCollection });
+      const index = await this.open(request, isCollection);
       await deleteWithShards(index, stores, resources, signal);
       this.#parts.sweeps.begin(stores);
     });
@@ -116,13 +106,9 @@ export class EmbeddedClient implements EmbeddedClientType {
     const request = openRequest(options);
     await this.#calls.write(signal, async () => {
       const { stores, resources } = this.#parts;
-      const head = await this.open(request, { ...plainIndex, isCollection: true });
+      const head = await this.open(request, true);
       await splitShards(collectionOf(head, stores, resources), { count, stores, resources, signal });
     });
-  }
-
-  #collection(collection: OpenCollection, embedder: Embedder | undefined): VectorIndex {
-    return new CollectionIndex(collection, this.#calls, this.#texts(collection.index, embedder));
   }
 
   #texts(index: OpenIndex, embedder: Embedder | undefined) {
@@ -132,10 +118,6 @@ export class EmbeddedClient implements EmbeddedClientType {
 
   #chooseEmbedder(input: EmbeddingInput | undefined): Embedder | undefined {
     return input === undefined ? undefined : this.#parts.models.embedder(input, "embedding model");
-  }
-
-  #face(index: OpenIndex, embedder: Embedder | undefined): VectorIndex {
-    return new EncryptedIndex(index, this.#calls, this.#texts(index, embedder));
   }
 
   async listIndexes(options: ListIndexesOptions = {}): Promise<string[]> {
@@ -182,8 +164,8 @@ export class EmbeddedClient implements EmbeddedClientType {
     return "EmbeddedClient";
   }
 
-  /** Default: an index alone, no collection. */
-  open(request: OpenRequest, options: OpenOptions = plainIndex): Promise<OpenIndex> {
-    return findIndex(request, this.#parts.stores, this.#parts.resources, options);
+  /** `isCollection`: undefined for either kind. */
+  open(request: OpenRequest, isCollection: boolean | undefined): Promise<OpenIndex> {
+    return findIndex(request, this.#parts.stores, this.#parts.resources, isCollection);
   }
 }

@@ -6,7 +6,6 @@ import { generateKey } from "../../src/crypto/keys.js";
 import { seededRandom } from "../../src/engine/random.js";
 import type { EmbeddedClient } from "../../src/index/embedded-client.js";
 import { EncryptedIndex } from "../../src/index/encrypted-index.js";
-import { plainIndex } from "../../src/index/open/assemble.js";
 import { openRequest } from "../../src/index/open/find-index.js";
 
 export interface Twins {
@@ -33,12 +32,9 @@ export async function createTwins(
   const options = { indexKey, textIndex: true, indexConfig } as const;
   const collectionName = `collection of ${shards} ${indexConfig.type}`;
   const collection = await creator.createCollection({ ...options, indexName: collectionName, shards });
-  const head = await client.open(openRequest({ indexName: collectionName, indexKey }), {
-    ...plainIndex,
-    isCollection: true,
-  });
+  const head = await client.open(openRequest({ indexName: collectionName, indexKey }), true);
   await client.createIndex({ ...options, ...named });
-  const index = await client.open(openRequest(named));
+  const index = await client.open(openRequest(named), false);
   index.keys.nameAs(head.keys);
   return {
     index: new EncryptedIndex(index, new Calls()),

@@ -112,7 +112,7 @@ export class StoredParts {
     { indexName, indexKey }: { readonly indexName: string; readonly indexKey: string },
   ): Promise<StoredParts> {
     const client = new EmbeddedClient({ indexLocation: storeOf(new Map(blobs)) });
-    const index = await client.open(openRequest({ indexName, indexKey }));
+    const index = await client.open(openRequest({ indexName, indexKey }), false);
     const { indexId, keys } = index;
     const keyOf = (name: string) => folderPrefix(indexName) + name.slice("index/".length);
     const bytesOf = (name: string) => blobs.get(keyOf(name)) as Uint8Array;

@@ -66,7 +66,7 @@ export async function copyIndex(options: CopyIndexOptions): Promise<void> {
   const request = openRequest({ indexName, indexKey, signal });
   await atLocation(options.from, "from", signal, (from) =>
     atLocation(options.to, "to", signal, async ({ stores, clock }) => {
-      const index = await from.open(request);
+      const index = await from.open(request, false);
       const place = { indexName: newName, indexId: index.indexId };
       const target = { place, stores, folders: foldersOf(stores, newName) };
       const only = await checkPlace(index, target);

@@ -4,8 +4,10 @@ import type { LoadIndexOptions } from "../../api/vector-index.js";
 import { SealdexError } from "../../errors.js";
 import { type KeySource, parseKeySource } from "../../keys/key-provider.js";
 import { type Anchor, decodeAnchor } from "../../state/commit/anchor.js";
+import { listFolder } from "../../state/commit/index-folder.js";
+import type { Manifest } from "../../state/commit/manifest.js";
 import { checkIndexName } from "../../state/commit/object-names.js";
-import { openIndex, type OpenOptions, plainIndex } from "./assemble.js";
+import { openIndex, plainIndex } from "./assemble.js";
 import type { ClientResources, ClientStores } from "./client-resources.js";
 import { openRecord } from "./index-record.js";
 import type { OpenIndex } from "./open-index.js";
@@ -26,16 +28,30 @@ export function openRequest({ indexName, indexKey, anchor, signal }: LoadIndexOp
   return { indexName, source, anchor: anchor === undefined ? undefined : decodeAnchor(anchor), signal };
 }
 
-/** Throws `not_found`, or the errors of `openRecord`. */
+/** Throws `not_found`, or the errors of `openRecord`. `isCollection`: undefined for either kind. */
 export async function findIndex(
   { indexName, source, anchor, signal }: OpenRequest,
   stores: ClientStores,
   resources: ClientResources,
-  options: OpenOptions = plainIndex,
+  isCollection: boolean | undefined,
 ): Promise<OpenIndex> {
   const record = await findRecord(stores.configStore, indexName);
   if (record === undefined) throw new SealdexError("not_found", `index "${indexName}": no such index`);
   const opened = await openRecord(source, record, signal);
   opened.keys.checkUnexpired(indexName, resources.clock.wall());
-  return openIndex(indexName, opened, stores, resources, { ...options, anchor });
+  return openIndex(indexName, opened, stores, resources, { ...plainIndex, anchor, isCollection });
+}
+
+/** The same, and its newest manifest. Completes a change of keys that another process left. */
+export async function findNewest(
+  request: OpenRequest,
+  stores: ClientStores,
+  resources: ClientResources,
+  isCollection: boolean | undefined,
+): Promise<{ readonly index: OpenIndex; readonly manifest: Manifest }> {
+  const listing = listFolder(stores.configStore, request.indexName, resources.clock);
+  const [index, listed] = await Promise.all([findIndex(request, stores, resources, isCollection), listing]);
+  const manifest = await index.log.newestListed(listed);
+  if (index.access.isUnsettled(manifest)) resources.runner.start(() => index.access.completeChange());
+  return { index, manifest };
 }
