@@ -10,13 +10,10 @@ import {
   type OperationResults,
   type PutOperation,
   type SearchItem,
-  type SearchOperation,
   type Item as StoreItem,
 } from "@langchain/langgraph-checkpoint";
 import { type ProbingOptions, storeProbing } from "../../api/effort.js";
-import { compileFilter, type Filter, takeFilter } from "../../api/filter/compile.js";
-import type { Item, Metadata, SingleQuery, TextIndexOptions, VectorIndex } from "../../api/vector-index.js";
-import { checkInteger, invalid } from "../../checks/input.js";
+import type { Item, TextIndexOptions, VectorIndex } from "../../api/vector-index.js";
 import { hasOption, optionNames, takeOptions } from "../../checks/option-names.js";
 import type { Embedder } from "../../embedding/embedder.js";
 import { Models } from "../../embedding/models.js";
@@ -30,35 +27,31 @@ import {
   takeStoreOptions,
   type VectorStoreArgsWithout,
 } from "../store-options.js";
+import { type EmbeddedText, itemId, rowFilter, rowId, rowOf, textsAt, toRows } from "./item-rows.js";
 import {
-  type EmbeddedText,
-  isSameState,
-  itemId,
-  type ItemRow,
-  rowFilter,
-  rowId,
-  rowOf,
-  textsAt,
-  toRows,
-} from "./item-rows.js";
-import {
+  bestOfEach,
+  latestRows,
   readRow,
-  type ScoredRow,
-  storedValue,
   readStoreItem,
   readStoreItems,
   rowsThatMatch,
+  type ScoredRow,
+  similar,
+  storedValue,
 } from "./item-values.js";
 import {
   namespaceOptions,
   type NamespaceOptions,
   namespacesOf,
   operationNames,
+  type Put,
   storeSearchOptions,
   type StoreSearchOperation,
   type StoreSearchOptions,
-} from "./operation-names.js";
-import { takeValue, type ValueWithBytes } from "./value-with-bytes.js";
+  takeListing,
+  takePut,
+  takeSearch,
+} from "./operations.js";
 
 /** The fields that are embedded for semantic search, and their model: LangGraph's `IndexConfig`. */
 export interface SemanticIndex {
@@ -91,13 +84,8 @@ export type EncryptedStoreArgs = VectorStoreArgsWithout<(typeof ofVectorStore)[n
   readonly index?: SemanticIndex;
 };
 
-const idsPerPage = 1000;
 /** Characters of an embedded text that keyword search finds. */
 const wordsMax = 256 * 1024;
-
-interface Put extends Omit<PutOperation, "value"> {
-  readonly value: ValueWithBytes | null;
-}
 
 /**
  * A value may have up to 16 MiB of JSON and bytes (`Uint8Array`). Filters use this library's operators on the fields of the
@@ -151,10 +139,7 @@ export class EncryptedStore extends BaseStore {
         const id = itemId(namespace, key);
         return (index) => this.#get(index, id);
       }
-      const listing = structuredClone(
-        takeOptions(operation as ListNamespacesOperation, operationNames.listNamespaces),
-      );
-      checkPage(listing);
+      const listing = takeListing(operation as ListNamespacesOperation);
       return (index) => this.#listNamespaces(index, listing);
     });
     const { index } = await this.#index.open();
@@ -253,7 +238,7 @@ export class EncryptedStore extends BaseStore {
     const others = rowFilter(namespacePrefix, filter, ranked ? { row: 0, indexed: false } : { row: 0 });
     const rest = await rowsThatMatch(
       index,
-      await this.#latest(index, others),
+      await latestRows(index, others, this.#blank),
       filter,
       wanted - scored.length,
     );
@@ -285,109 +270,8 @@ export class EncryptedStore extends BaseStore {
     }
   }
 
-  /** Matching rows, the latest updated first. */
-  async #latest(index: VectorIndex, filter: Filter): Promise<ItemRow[]> {
-    const everyList = { nProbes: Number.MAX_SAFE_INTEGER };
-    const queryVector = [...this.#blank];
-    const found = await index.query({
-      queryVector,
-      topK: topKMax,
-      ...everyList,
-      filter,
-      include: ["metadata"],
-    });
-    const rows =
-      found.length < topKMax
-        ? found.map(({ metadata }) => rowOf(metadata))
-        : await allMatching(index, filter);
-    return rows.sort((a, b) => b.updatedAt - a.updatedAt || b.turn - a.turn);
-  }
-
   async #listNamespaces(index: VectorIndex, operation: ListNamespacesOperation): Promise<string[][]> {
-    const rows = await this.#latest(index, { row: 0 });
+    const rows = await latestRows(index, { row: 0 }, this.#blank);
     return namespacesOf(rows, operation);
   }
-}
-
-/** The nearest rows, with their cosine similarity as score. */
-async function similar(index: VectorIndex, query: SingleQuery): Promise<Scored[]> {
-  const matches = await index.query({ ...query, include: ["distance", "metadata"] });
-  return matches.map(({ metadata, distance }) => ({ metadata, score: 1 - distance }));
-}
-
-interface Scored {
-  readonly metadata: Metadata;
-  readonly score: number;
-}
-
-/** The best row of each item, without rows that a later state of the item left behind. */
-async function bestOfEach(index: VectorIndex, matches: readonly Scored[]): Promise<ScoredRow[]> {
-  const best = new Map<string, ScoredRow>();
-  const doubtful = matches.map(({ metadata }) => rowOf(metadata)).filter(({ row }) => row > 0);
-  const ids = [...new Set(doubtful.map(({ namespace, key }) => itemId(namespace, key)))];
-  const current = new Map(
-    (await index.get(ids, { include: ["metadata"] })).map(({ id, metadata }) => [id, rowOf(metadata)]),
-  );
-  for (const { metadata, score } of matches) {
-    const row = rowOf(metadata);
-    const id = itemId(row.namespace, row.key);
-    const first = row.row === 0 ? row : current.get(id);
-    if (best.has(id) || first === undefined || !isSameState(first, row)) continue;
-    best.set(id, { ...row, score });
-  }
-  return [...best.values()];
-}
-
-/** Reads more rows than one query returns. */
-async function allMatching(index: VectorIndex, filter: Filter): Promise<ItemRow[]> {
-  const { matches } = compileFilter(filter);
-  const rows: ItemRow[] = [];
-  let after: string | undefined;
-  for (;;) {
-    const ids = await index.listIds({ limit: idsPerPage, ...(after !== undefined && { after }) });
-    const items = await index.get(ids, { include: ["metadata"] });
-    for (const { metadata } of items) if (matches(metadata as Metadata)) rows.push(rowOf(metadata));
-    if (ids.length < idsPerPage) return rows;
-    after = ids[ids.length - 1];
-  }
-}
-
-/** Copies the operation. Throws `invalid_request` for a value that JSON would change. */
-function takePut(operation: PutOperation): Put {
-  const { namespace, key, value, index } = takeOptions(operation, operationNames.put);
-  checkAddress({ namespace, key });
-  return {
-    namespace: [...namespace],
-    key,
-    value: value === null ? null : takeValue(value),
-    ...(index !== undefined && { index: index === false ? index : [...index] }),
-  };
-}
-
-/** Copies the operation. Throws `invalid_request` for an invalid filter. */
-function takeSearch(operation: StoreSearchOperation): StoreSearchOperation {
-  const { namespacePrefix, filter, ...others } = takeOptions(operation, operationNames.search);
-  if (!namespacePrefix.every(isLabel)) throw invalid("namespacePrefix: expected no empty label");
-  checkPage(others);
-  if (others.query !== undefined) takeQueryText(others.query, others);
-  const own = filter && (takeFilter(filter as Filter) as SearchOperation["filter"]);
-  return { ...others, namespacePrefix: [...namespacePrefix], ...(own && { filter: own }) };
-}
-
-function checkPage(page: Pick<SearchOperation, "limit" | "offset">): void {
-  for (const name of ["limit", "offset"] as const) {
-    if (page[name] !== undefined) checkInteger(page[name], 0, Number.MAX_SAFE_INTEGER, name);
-  }
-}
-
-function isLabel(label: unknown): boolean {
-  return typeof label === "string" && label !== "";
-}
-
-/** Repeats the checks of LangGraph's `put`, which callers of `batch` bypass. */
-function checkAddress({ namespace, key }: Pick<PutOperation, "namespace" | "key">): void {
-  if (namespace.length === 0 || !namespace.every(isLabel)) {
-    throw invalid("namespace: expected at least one label, and no empty ones");
-  }
-  if (typeof key !== "string") throw invalid(`key: expected a string, got ${typeof key}`);
 }

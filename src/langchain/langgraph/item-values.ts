@@ -1,16 +1,18 @@
-/** Values of LangGraph items, which are in the metadata of rows, or in chunks. */
+/** Finds the rows of LangGraph items, and reads their values, which are in the metadata of rows, or in chunks. */
 
 import type { Item as StoreItem, SearchItem, SearchOperation } from "@langchain/langgraph-checkpoint";
 import { compileFilter, type Filter } from "../../api/filter/compile.js";
-import type { Metadata, VectorIndex } from "../../api/vector-index.js";
+import { topKMax } from "../../api/method-options.js";
+import type { Metadata, SingleQuery, VectorIndex } from "../../api/vector-index.js";
 import { checkStoredLength, readStored, toChunks } from "../stored-bytes.js";
-import { itemId, type ItemRow, rowOf, toStoreItem } from "./item-rows.js";
+import { isSameState, itemId, type ItemRow, rowOf, toStoreItem } from "./item-rows.js";
 import { decodeValue, encodeValue, type Value, type ValueWithBytes } from "./value-with-bytes.js";
 
 /** Values are read this many at a time. */
 const valuesTogether = 8;
 /** JSON of a value that is stored as metadata, so that filters need not read the value. */
 const fieldBytesMax = 48 * 1024;
+const idsPerPage = 1000;
 
 /** A row, and its score if it is the result of a query. */
 export type ScoredRow = ItemRow & { readonly score?: number };
@@ -66,4 +68,60 @@ export function storedValue(id: string, value: ValueWithBytes, vector: readonly 
   const bytes = encodeValue(value);
   checkStoredLength(bytes);
   return { ...toChunks(id, bytes, vector), ...fields };
+}
+
+/** Matching rows, the latest updated first. `blank`: the vector of rows without an embedded text. */
+export async function latestRows(
+  index: VectorIndex,
+  filter: Filter,
+  blank: readonly number[],
+): Promise<ItemRow[]> {
+  const everyList = { nProbes: Number.MAX_SAFE_INTEGER, filter, include: ["metadata"] } as const;
+  const found = await index.query({ queryVector: [...blank], topK: topKMax, ...everyList });
+  const rows =
+    found.length < topKMax ? found.map(({ metadata }) => rowOf(metadata)) : await allMatching(index, filter);
+  return rows.sort((a, b) => b.updatedAt - a.updatedAt || b.turn - a.turn);
+}
+
+/** The nearest rows, with their cosine similarity as score. */
+export async function similar(index: VectorIndex, query: SingleQuery): Promise<Scored[]> {
+  const matches = await index.query({ ...query, include: ["distance", "metadata"] });
+  return matches.map(({ metadata, distance }) => ({ metadata, score: 1 - distance }));
+}
+
+interface Scored {
+  readonly metadata: Metadata;
+  readonly score: number;
+}
+
+/** The best row of each item, without rows that a later state of the item left behind. */
+export async function bestOfEach(index: VectorIndex, matches: readonly Scored[]): Promise<ScoredRow[]> {
+  const best = new Map<string, ScoredRow>();
+  const doubtful = matches.map(({ metadata }) => rowOf(metadata)).filter(({ row }) => row > 0);
+  const ids = [...new Set(doubtful.map(({ namespace, key }) => itemId(namespace, key)))];
+  const current = new Map(
+    (await index.get(ids, { include: ["metadata"] })).map(({ id, metadata }) => [id, rowOf(metadata)]),
+  );
+  for (const { metadata, score } of matches) {
+    const row = rowOf(metadata);
+    const id = itemId(row.namespace, row.key);
+    const first = row.row === 0 ? row : current.get(id);
+    if (best.has(id) || first === undefined || !isSameState(first, row)) continue;
+    best.set(id, { ...row, score });
+  }
+  return [...best.values()];
+}
+
+/** Reads more rows than one query returns. */
+async function allMatching(index: VectorIndex, filter: Filter): Promise<ItemRow[]> {
+  const { matches } = compileFilter(filter);
+  const rows: ItemRow[] = [];
+  let after: string | undefined;
+  for (;;) {
+    const ids = await index.listIds({ limit: idsPerPage, ...(after !== undefined && { after }) });
+    const items = await index.get(ids, { include: ["metadata"] });
+    for (const { metadata } of items) if (matches(metadata as Metadata)) rows.push(rowOf(metadata));
+    if (ids.length < idsPerPage) return rows;
+    after = ids[ids.length - 1];
+  }
 }

@@ -1,4 +1,4 @@
-/** Names of the store's options and of the properties of batch operations. */
+/** Options of the store and operations of a batch: their names, copies and checks. */
 
 import type {
   BaseStore,
@@ -8,8 +8,11 @@ import type {
   PutOperation,
   SearchOperation,
 } from "@langchain/langgraph-checkpoint";
-import { optionNames } from "../../checks/option-names.js";
-import type { QuerySyntax } from "../hybrid-search.js";
+import { type Filter, takeFilter } from "../../api/filter/compile.js";
+import { checkInteger, invalid } from "../../checks/input.js";
+import { optionNames, takeOptions } from "../../checks/option-names.js";
+import { type QuerySyntax, takeQueryText } from "../hybrid-search.js";
+import { takeValue, type ValueWithBytes } from "./value-with-bytes.js";
 
 /** LangGraph's options, and how a store with a text index reads the words of `query`. */
 export type StoreSearchOptions = NonNullable<Parameters<BaseStore["search"]>[1]> & QuerySyntax;
@@ -35,6 +38,57 @@ export const operationNames = {
     ...page,
   }),
 };
+
+export interface Put extends Omit<PutOperation, "value"> {
+  readonly value: ValueWithBytes | null;
+}
+
+/** Copies the operation. Throws `invalid_request` for a value that JSON would change. */
+export function takePut(operation: PutOperation): Put {
+  const { namespace, key, value, index } = takeOptions(operation, operationNames.put);
+  checkAddress({ namespace, key });
+  return {
+    namespace: [...namespace],
+    key,
+    value: value === null ? null : takeValue(value),
+    ...(index !== undefined && { index: index === false ? index : [...index] }),
+  };
+}
+
+/** Copies the operation. Throws `invalid_request` for an invalid filter. */
+export function takeSearch(operation: StoreSearchOperation): StoreSearchOperation {
+  const { namespacePrefix, filter, ...others } = takeOptions(operation, operationNames.search);
+  if (!namespacePrefix.every(isLabel)) throw invalid("namespacePrefix: expected no empty label");
+  checkPage(others);
+  if (others.query !== undefined) takeQueryText(others.query, others);
+  const own = filter && (takeFilter(filter as Filter) as SearchOperation["filter"]);
+  return { ...others, namespacePrefix: [...namespacePrefix], ...(own && { filter: own }) };
+}
+
+/** Copies the operation. */
+export function takeListing(operation: ListNamespacesOperation): ListNamespacesOperation {
+  const listing = structuredClone(takeOptions(operation, operationNames.listNamespaces));
+  checkPage(listing);
+  return listing;
+}
+
+function checkPage(operation: Pick<SearchOperation, "limit" | "offset">): void {
+  for (const name of ["limit", "offset"] as const) {
+    if (operation[name] !== undefined) checkInteger(operation[name], 0, Number.MAX_SAFE_INTEGER, name);
+  }
+}
+
+function isLabel(label: unknown): boolean {
+  return typeof label === "string" && label !== "";
+}
+
+/** Repeats the checks of LangGraph's `put`, which callers of `batch` bypass. */
+function checkAddress({ namespace, key }: Pick<PutOperation, "namespace" | "key">): void {
+  if (namespace.length === 0 || !namespace.every(isLabel)) {
+    throw invalid("namespace: expected at least one label, and no empty ones");
+  }
+  if (typeof key !== "string") throw invalid(`key: expected a string, got ${typeof key}`);
+}
 
 // Lists namespaces as LangGraph does.
 
