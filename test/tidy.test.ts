@@ -103,7 +103,7 @@ const table: Record<string, string> = {
     "api/ async/ checks/ crypto/ embedding/ engine/ keys/ query/ state/ storage/ text/ errors.ts node:os node:util",
   "client/wire/": "api/ checks/ embedding/ engine/config.ts errors.ts",
   "client/": "api/ async/ checks/ engine/config.ts text/ errors.ts",
-  "service.ts": "api/ async/ checks/ client/wire/ embedding/ index/ keys/ query/ errors.ts",
+  "service.ts": "api/ async/ checks/ client/wire/ embedding/ index/ keys/ query/ storage/ errors.ts",
   "core.ts": "api/ checks/ client/ crypto/ embedding/ engine/ index/ keys/ storage/ errors.ts",
   "langchain/langgraph/":
     "api/ checks/ embedding/ langchain/ errors.ts @langchain/core/ @langchain/langgraph-checkpoint node:crypto node:util",

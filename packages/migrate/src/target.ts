@@ -11,7 +11,7 @@ import {
   SealdexError,
   type VectorIndex,
 } from "sealdex/core";
-import { parseLocation } from "./location.js";
+import { locationForms, parseLocation } from "sealdex/wire";
 import { invalid } from "./source.js";
 
 export interface TargetOptions {
@@ -34,7 +34,7 @@ export class Target {
     this.#options = options;
     this.#client = /^https?:\/\//.test(options.to)
       ? createClient({ baseUrl: options.to, apiKey: options.apiKey })
-      : createClient({ indexLocation: parseLocation(options.to), automaticTraining: false });
+      : createClient({ indexLocation: locationOf(options.to), automaticTraining: false });
   }
 
   /** A service trains its indexes itself. */
@@ -88,4 +88,11 @@ async function makeKey(path: string): Promise<void> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
+}
+
+/** May hold a password, so no message repeats it. */
+function locationOf(to: string) {
+  const location = parseLocation(to);
+  if (location !== undefined) return location;
+  throw invalid(`--to: expected ${locationForms}, or the http(s):// URL of a service`);
 }

@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { copyIndex, type EmbeddedClient } from "sealdex/core";
 import { invalid } from "sealdex/wire";
 import { asciiJson } from "../settings/log-output.js";
-import { parseLocation } from "../settings/location.js";
+import { readLocation } from "../settings/location.js";
 import type { ReadSettings, Settings } from "../settings/settings.js";
 import { createIndex, type DefinitionArguments, withDefinition } from "./new-index.js";
 import {
@@ -117,7 +117,7 @@ async function copy(
   indexName: string,
   { to, newName, keyFile }: CopyArguments,
 ): Promise<void> {
-  const target = to === undefined ? clientOptions(settings) : { indexLocation: parseLocation(to, "--to") };
+  const target = to === undefined ? clientOptions(settings) : { indexLocation: readLocation(to, "--to") };
   const { indexKey } = await openWithKey(client, settings, indexName, keyFile);
   const name = { indexName, indexKey, ...(newName !== undefined && { newName }) };
   await withBar((bar) =>

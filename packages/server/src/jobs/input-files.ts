@@ -5,7 +5,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join, normalize, sep } from "node:path";
 import { SealdexError, type StorageLocation } from "sealdex/core";
 import { invalid, type PeerPackage } from "sealdex/wire";
-import { parseLocation } from "../settings/location.js";
+import { readLocation } from "../settings/location.js";
 import { loadPackage } from "./load-package.js";
 
 export interface InputFile {
@@ -46,7 +46,7 @@ export async function openInput(from: string): Promise<Input> {
 /** Throws `invalid_request`. */
 export function parseInput(from: string): S3Location | { readonly location: "local"; readonly path: string } {
   const location: StorageLocation = /^[a-z0-9]{2,}:/.test(from)
-    ? parseLocation(from, "--from")
+    ? readLocation(from, "--from")
     : { location: "local", path: from };
   if (location.location === "s3" || location.location === "local") return location;
   throw invalid("--from: expected a path or s3://…");

@@ -11,7 +11,7 @@ import { parseIndexKeyProvider } from "./index-key.js";
 import { readLimitSettings } from "./limit-settings.js";
 import { type FindLeaves, parseLeaves } from "../leaves/leaf-addresses.js";
 import type { Limits } from "../http/limits.js";
-import { parseLocation } from "./location.js";
+import { readLocation } from "./location.js";
 
 export interface Settings {
   readonly host: string;
@@ -85,16 +85,16 @@ export function readSettings(environment: Environment): Settings {
       "SEALDEX_INDEX_LOCATION: expected where to keep indexes, such as file:./data, or memory: to try things out",
     );
   }
-  const indexLocation = parseLocation(SEALDEX_INDEX_LOCATION, "SEALDEX_INDEX_LOCATION");
+  const indexLocation = readLocation(SEALDEX_INDEX_LOCATION, "SEALDEX_INDEX_LOCATION");
   return {
     host: SEALDEX_HOST || "127.0.0.1",
     port: parsePort(SEALDEX_PORT || defaultPort),
     indexLocation,
     ...(SEALDEX_CONFIG_LOCATION && {
-      configLocation: parseLocation(SEALDEX_CONFIG_LOCATION, "SEALDEX_CONFIG_LOCATION"),
+      configLocation: readLocation(SEALDEX_CONFIG_LOCATION, "SEALDEX_CONFIG_LOCATION"),
     }),
     ...(SEALDEX_ANCHOR_LOCATION && {
-      anchorLocation: parseLocation(SEALDEX_ANCHOR_LOCATION, "SEALDEX_ANCHOR_LOCATION"),
+      anchorLocation: readLocation(SEALDEX_ANCHOR_LOCATION, "SEALDEX_ANCHOR_LOCATION"),
     }),
     apiKeys: parseApiKeys(SEALDEX_API_KEYS ?? ""),
     ...(SEALDEX_ROOT_KEY && { rootKey: parseRootKey(SEALDEX_ROOT_KEY) }),
