@@ -136,16 +136,12 @@ export function similarName(name: string, candidates: readonly string[]): string
   let best: string | undefined;
   let edits = editsMax + 1;
   for (const candidate of candidates) {
-    const word = fold(lastPart(candidate));
+    const word = fold(candidate.slice(candidate.lastIndexOf(".") + 1));
     const distance = editDistance(wanted, word);
     const isOther = distance > 0 && distance >= Math.max(wanted.length, word.length) - 1;
     if (distance < edits && !isOther) [best, edits] = [candidate, distance];
   }
   return best;
-}
-
-function lastPart(name: string): string {
-  return name.slice(name.lastIndexOf(".") + 1);
 }
 
 function fold(name: string): string {

@@ -87,7 +87,10 @@ async function sendForm(
     const itemTexts = form.textsOf(i);
     const length = itemTexts.reduce((sum, text) => sum + utf8Length(text), form.itemBytes);
     if (texts.length === itemsMax || (texts.length > 0 && bytes + length > room)) {
-      if (isWhole) throw tooLarge();
+      if (isWhole) {
+        const limits = `${itemsMax} items and ${bodyBytesMax} bytes of JSON with deleteFilter`;
+        throw new SealdexError("too_large", `items: expected at most ${limits}, got more`);
+      }
       await send(texts, i - texts.length);
       texts = [];
       bytes = 0;
@@ -97,13 +100,6 @@ async function sendForm(
   }
   await send(texts, count - texts.length);
   return total;
-}
-
-function tooLarge(): SealdexError {
-  return new SealdexError(
-    "too_large",
-    `items: expected at most ${itemsMax} items and ${bodyBytesMax} bytes of JSON with deleteFilter, got more`,
-  );
 }
 
 // Sends queries in as many requests as needed, in base64 if the service accepts it.

@@ -200,7 +200,7 @@ function findFiles(
   repository: string,
   { localFolder, offline = false }: ModelOptions,
 ): Pick<ModelSource, "id" | "localFolder" | "offline"> {
-  if (isFolderPath(path)) {
+  if (/^\.{1,2}[\\/]/.test(path) || isAbsolute(path)) {
     const folder = resolve(path);
     return { id: basename(folder), localFolder: dirname(folder), offline: true };
   }
@@ -208,11 +208,6 @@ function findFiles(
   const folder = resolve(localFolder);
   const id = [path, repository, basename(path)].find((name) => existsSync(join(folder, name, "config.json")));
   return { id: id ?? repository, localFolder: folder, offline: offline || id !== undefined };
-}
-
-/** Whether a name is a folder's path. */
-export function isFolderPath(name: string): boolean {
-  return /^\.{1,2}[\\/]/.test(name) || isAbsolute(name);
 }
 
 function defaultCacheFolder(): string {

@@ -87,11 +87,6 @@ async function commitErasure(
   }
 }
 
-/** The names of the namespaces that have segments. */
-async function namespaceNames({ log, namespaces }: OpenIndex): Promise<string[]> {
-  return (await namespaces.all(await log.newest())).map(({ name }) => name).sort();
-}
-
 /** Verifies receipts of an index. */
 interface ReceiptReader extends Pick<OpenIndex, "indexId" | "indexName" | "keys"> {
   readonly log: { newest(): Promise<Pick<Manifest, "version">>; now(): number };
@@ -175,7 +170,10 @@ export class IndexNamespaces implements Namespaces {
     index: OpenIndex,
     calls: Calls,
     verbs: NamespaceVerbs = {
-      names: () => namespaceNames(index),
+      names: async () => {
+        const all = await index.namespaces.all(await index.log.newest());
+        return all.map(({ name }) => name).sort();
+      },
       erase: (namespace, signal) => erase(index, namespace, signal),
     },
   ) {

@@ -42,7 +42,7 @@ export function answerQuery(
   if (subject.kind === "vector") {
     const vector = index.searcher.takeVector(subject.vector.length);
     copyVector(subject.vector, vector, metric, "queryVector");
-    return searchBorrowed(index, vector, options);
+    return searchOne(index, vector, options);
   }
   if (subject.kind === "vectors") {
     const vectors = subject.vectors.map((vector, i) => copyOf(vector, metric, `queryVectors[${i}]`));
@@ -105,18 +105,12 @@ function* searchContents(
   return yield* searchOne(index, copyOf(vector, index.config.metric, "queryVector"), options);
 }
 
-/** The nearest items of one vector. */
-function searchOne(index: OpenIndex, vector: Float32Array, options: CheckedQuery): Task<Match[]> {
-  return index.snapshots.readAhead((snapshot, confirm) => {
-    const known = hasDimension(index, snapshot, vector, "queryVector");
-    const own = withLearned(index, snapshot, [vector], withinRows(snapshot, options));
-    return query(index.searcher, snapshot, vector, checkedFor(index, snapshot, known, confirm, own));
+/** The nearest items of one vector, which the searcher may use again for another. */
+function* searchOne(index: OpenIndex, vector: Float32Array, options: CheckedQuery): Task<Match[]> {
+  const found = yield* index.snapshots.readAhead((snapshot, confirm) => {
+    const own = onSnapshot(index, snapshot, confirm, [vector], options, () => "queryVector");
+    return query(index.searcher, snapshot, vector, own);
   });
-}
-
-/** The same, with a vector that the searcher gets back. */
-function* searchBorrowed(index: OpenIndex, vector: Float32Array, options: CheckedQuery): Task<Match[]> {
-  const found = yield* searchOne(index, vector, options);
   index.searcher.giveBack(vector);
   return found;
 }
@@ -128,9 +122,8 @@ function searchEach(
   options: CheckedQuery,
 ): Task<Match[][]> {
   return index.snapshots.readAhead((snapshot, confirm) => {
-    const known = vectors.every((vector, i) => hasDimension(index, snapshot, vector, `queryVectors[${i}]`));
-    const own = withLearned(index, snapshot, vectors, withinRows(snapshot, options));
-    return queryEach(index.searcher, snapshot, vectors, checkedFor(index, snapshot, known, confirm, own));
+    const own = onSnapshot(index, snapshot, confirm, vectors, options, (i) => `queryVectors[${i}]`);
+    return queryEach(index.searcher, snapshot, vectors, own);
   });
 }
 
@@ -156,17 +149,20 @@ export function withLearned(
   return recall === effort.recall ? options : { ...options, effort: { lists: undefined, recall } };
 }
 
-/** `hasVectors`: whether any vector is stored. If there is none, nothing is near. */
-function checkedFor(
+/** The options of a query on a snapshot. `where`: names the vectors in errors. */
+function onSnapshot(
   index: OpenIndex,
   snapshot: Snapshot,
-  hasVectors: boolean,
   confirm: () => Promise<void>,
+  vectors: readonly Float32Array[],
   options: CheckedQuery,
+  where: (i: number) => string,
 ): CheckedQuery {
-  if (!hasVectors) return { ...options, topK: 0 };
+  // If no vector is stored, nothing is near.
+  const hasAny = vectors.every((vector, i) => hasDimension(index, snapshot, vector, where(i)));
+  if (!hasAny) return { ...options, topK: 0 };
   if (!snapshot.keepsVectors) checkWithoutVectors(index, options.include);
-  return reservedAfter(confirm, options);
+  return reservedAfter(confirm, withLearned(index, snapshot, vectors, withinRows(snapshot, options)));
 }
 
 /** A vector in float32. */

@@ -17,7 +17,10 @@ import {
  */
 export function takeOwnOptions<T extends object>(options: T, known: OptionNames, at = known.where): T {
   checkObject(options, at);
-  if (!hasOwnOptionsAlone(options)) return takeOptions(options, known, at);
+  // An instance of a class may have options as accessors, which are not its own; a proxy may answer for options that it does not list.
+  const prototype: unknown = Object.getPrototypeOf(options);
+  const isPlain = prototype === Object.prototype || prototype === null;
+  if (types.isProxy(options) || !isPlain) return takeOptions(options, known, at);
   const values = options as Readonly<Record<string, unknown>>;
   const taken: Record<string, unknown> = { ...known.absent };
   for (const name of Object.getOwnPropertyNames(options)) {
@@ -26,11 +29,4 @@ export function takeOwnOptions<T extends object>(options: T, known: OptionNames,
   }
   checkOptions(taken, known);
   return taken as T;
-}
-
-/** An instance of a class may have options as accessors, which are not its own; a proxy may answer for options that it does not list. */
-function hasOwnOptionsAlone(options: object): boolean {
-  if (types.isProxy(options)) return false;
-  const prototype: unknown = Object.getPrototypeOf(options);
-  return prototype === Object.prototype || prototype === null;
 }

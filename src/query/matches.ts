@@ -5,7 +5,7 @@ import type { ListSet } from "../engine/lists/coarse-quantizer.js";
 import type { MatchTable } from "../engine/scan/match-table.js";
 import { enterStage } from "../async/profile.js";
 import { type Task, waitFor } from "../engine/threads/run.js";
-import { type CachedValue, type CacheKey, type KeyOf, namedKey } from "../state/cache/cache-group.js";
+import { type CachedValue, type KeyOf, namedKey } from "../state/cache/cache-group.js";
 import { addRow, noRows } from "../state/segment/row-bits.js";
 import { isSelective } from "./prefiltered-rows.js";
 import { filterDigest, type MatchingRows, pinMatching, unpinMatching } from "./row-filter.js";
@@ -59,10 +59,6 @@ const blockBytes = 8;
 
 type CachedMatches = Matches & CachedValue;
 
-function matchesKey(filter: CompiledFilter): CacheKey<CachedMatches> {
-  return namedKey(`matches ${filterDigest(filter)}`);
-}
-
 /** The matches of a filter, which do not change while the snapshot is in use. */
 export function* findMatches(
   snapshot: Snapshot,
@@ -70,7 +66,7 @@ export function* findMatches(
   signal?: AbortSignal,
 ): Task<Matches> {
   enterStage("choose");
-  const key = matchesKey(filter);
+  const key = namedKey<CachedMatches>(`matches ${filterDigest(filter)}`);
   const known = snapshot.cache.peek(key);
   if (known !== undefined) return known;
   const find = async () => [await pinMatches(snapshot, filter, signal)];

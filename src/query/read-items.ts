@@ -64,7 +64,8 @@ export function* readItems(
   results: CheckedResults,
 ): Task<StoredItem[]> {
   enterStage("fetch");
-  if (hasIdsAlone(include) && results.reserveBytes === undefined && refs.length <= decodedRowsMax) {
+  const hasIdsAlone = !include.has("metadata") && !include.has("contents") && !needsVectors(include);
+  if (hasIdsAlone && results.reserveBytes === undefined && refs.length <= decodedRowsMax) {
     const opened = openedIds(refs);
     if (opened !== undefined) {
       noteOpened(refs, 0, refs.length, include);
@@ -74,10 +75,6 @@ export function* readItems(
   const items: StoredItem[] = [];
   while (items.length < refs.length) yield* readSome(items, refs, include, results);
   return items;
-}
-
-function hasIdsAlone(include: ReadonlySet<MatchField>): boolean {
-  return !include.has("metadata") && !include.has("contents") && !needsVectors(include);
 }
 
 /** The items without any field, if their records are open. */

@@ -125,7 +125,7 @@ export class ServiceError extends Error {
       isRefusal ??
       (status === undefined
         ? isUntrustedCertificate(reason)
-        : status >= 400 && status < 500 && !isTransientStatus(status));
+        : status >= 400 && status < 500 && !transientStatuses.includes(status));
   }
 }
 
@@ -135,6 +135,4 @@ export function codeFrom(outside: string): string {
 }
 
 /** Statuses below 500 for temporary failures. */
-function isTransientStatus(status: number): boolean {
-  return status === 408 || status === 409 || status === 425 || status === 429;
-}
+const transientStatuses: readonly number[] = [408, 409, 425, 429];

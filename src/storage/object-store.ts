@@ -166,7 +166,8 @@ async function again<T>(signal: Signal, send: () => Promise<T>): Promise<T> {
     } catch (error) {
       const isFinal = !(error instanceof ServiceError) || error.isRefusal || attempt === attemptsMax;
       if (isFinal || signal?.aborted) throw error;
-      await pause((0.5 + Math.random() / 2) * pauseMs * 2 ** attempt);
+      const ms = (0.5 + Math.random() / 2) * pauseMs * 2 ** attempt;
+      await new Promise((resolve) => timers.setTimeout(resolve, ms));
     }
   }
 }
@@ -182,12 +183,6 @@ function translate(title: string, operation: string, cause: unknown): SealdexErr
 /** Whether an error may end without intervention. */
 export function isTransientServiceError(error: unknown): boolean {
   return error instanceof SealdexError && error.cause instanceof ServiceError && !error.cause.isRefusal;
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    timers.setTimeout(resolve, ms);
-  });
 }
 
 // Reads the requested bytes of a response's body, checked against its headers.

@@ -130,7 +130,10 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
       return run(`create ${key}`, async (pool) => {
         checkKey(key);
         const text = `INSERT INTO ${table} (key, value) SELECT $1, $2::bytea WHERE ${isDurable} ON CONFLICT DO NOTHING`;
-        const { rowCount } = await query(pool, text, [key, bufferOf(bytes)]);
+        const { rowCount } = await query(pool, text, [
+          key,
+          Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length),
+        ]);
         return rowCount === 1;
       });
     },
@@ -274,10 +277,6 @@ function quoteTableName(name: unknown): string {
     "storage location postgres: expected tableName to be a table, or a schema and a table joined by a point, each of 1 to " +
       "63 letters, digits, _ and $",
   );
-}
-
-function bufferOf(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
 /** A Buffer's `slice` shares its memory; a store's results must not. */

@@ -136,7 +136,8 @@ export async function connect(address: RedisAddress, timeoutMs: number): Promise
   if (nodes.length === 1) {
     const single = manage(new ioredis.Redis({ ...options, ...nodes[0], db, retryStrategy }));
     try {
-      if (!isCluster(await withTimeout(timeoutMs, infoOf(single.client)))) return single;
+      const info = await withTimeout(timeoutMs, infoOf(single.client));
+      if (!/^(redis|server)_mode:cluster\b/m.test(info)) return single;
     } catch (error) {
       const reason = single.reasonFor(error);
       await single.close();
@@ -214,10 +215,6 @@ function innermost(error: unknown): unknown {
   if (typeof error !== "object" || error === null) return error;
   const { lastNodeError, previousErrors } = error as { lastNodeError?: unknown; previousErrors?: unknown[] };
   return lastNodeError ?? previousErrors?.[0] ?? error;
-}
-
-function isCluster(info: string): boolean {
-  return /^(redis|server)_mode:cluster\b/m.test(info);
 }
 
 /** Output of INFO; empty if the command is forbidden. */

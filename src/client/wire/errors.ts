@@ -83,18 +83,9 @@ const wireNames = new Map(fieldNames);
 const libraryNames = new Map(fieldNames.map(([library, wire]) => [wire, library]));
 
 /**
- * Turns `indexConfig.nLists: expected …` into `index_config.n_lists: expected …`: callers read the
- * names that they wrote.
+ * Turns `indexConfig.nLists: expected …` into `index_config.n_lists: expected …` and back: callers read the names that they
+ * wrote. Renames only the place at the beginning of a message; the rest may quote the caller.
  */
-function toWireMessage(message: string): string {
-  return rename(message, wireNames);
-}
-
-function toLibraryMessage(message: string): string {
-  return rename(message, libraryNames);
-}
-
-/** Renames only the place at the beginning of a message; the rest may quote the caller. */
 function rename(message: string, names: ReadonlyMap<string, string>): string {
   return message.replace(
     /^[\w.]+/,
@@ -117,7 +108,7 @@ export interface ErrorBody {
 
 /** `status` overrides the code's own status, for example by 413. */
 export function encodeError({ code, message }: SealdexError, status = statusOfCode(code)): ErrorBody {
-  return { status_code: status, code, detail: toWireMessage(message) };
+  return { status_code: status, code, detail: rename(message, wireNames) };
 }
 
 /** For clients that did not ask for codes, which a response header has. */
@@ -141,7 +132,7 @@ function locate(detail: string): { loc: (string | number)[]; msg: string } {
 export function decodeError(status: number, body: unknown): SealdexError {
   const { code, detail } = (body ?? {}) as Partial<ErrorBody>;
   if (isErrorCode(code) && typeof detail === "string")
-    return new SealdexError(code, toLibraryMessage(detail));
+    return new SealdexError(code, rename(detail, libraryNames));
   const received = typeof detail === "string" ? `status ${status}: ${detail}` : `status ${status}`;
   return new SealdexError(codeOfStatus(status), `service: expected a result, got ${received}`);
 }

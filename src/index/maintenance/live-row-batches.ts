@@ -93,7 +93,10 @@ export async function* liveRowBatches(
     list = block.list;
     // Blocks that were read ahead for earlier segments are not needed any more.
     if (order === "by segment" && !readers.has(segment)) readers.clear();
-    const parts = readers.get(segment) ?? partsOf(reader);
+    const parts = readers.get(segment) ?? {
+      records: reader.forward("records"),
+      contents: reader.forward("contents"),
+    };
     readers.set(segment, parts);
     const places = found.kept.map((row) => block.firstRow + row);
     const [read, contents] = await Promise.all([parts.records(places), parts.contents(places)]);
@@ -117,13 +120,6 @@ export async function* liveRowBatches(
 interface SegmentParts {
   readonly records: ReturnType<SegmentReader["forward"]>;
   readonly contents: ReturnType<SegmentReader["forward"]>;
-}
-
-function partsOf(reader: SegmentReader): SegmentParts {
-  return {
-    records: reader.forward("records"),
-    contents: reader.forward("contents"),
-  };
 }
 
 /** The records of these rows after the change. A block may hold thousands, each of which is parsed and written again. */

@@ -58,12 +58,6 @@ export class Snapshots {
     return this.#open.openedAt(manifest) ?? this.#open.at(manifest);
   }
 
-  /** The newest snapshot, if that is known and open without waiting. */
-  #openedNewest(): Snapshot | undefined {
-    const manifest = this.#log.newestNow(this.#maxStalenessMs);
-    return manifest && this.#open.openedAt(manifest);
-  }
-
   /**
    * The result of `work` on a snapshot that is at most as stale as the client allows. If the objects of the snapshot are
    * deleted before `work` has read them, `work` starts again on a newer snapshot.
@@ -79,7 +73,8 @@ export class Snapshots {
    */
   *readAhead<T>(work: Work<T>): Task<T> {
     enterStage("open");
-    let snapshot = this.#openedNewest();
+    const manifest = this.#log.newestNow(this.#maxStalenessMs);
+    let snapshot = manifest && this.#open.openedAt(manifest);
     if (snapshot === undefined) {
       const begun = yield* this.#readKnown(work);
       if ("result" in begun) return begun.result;

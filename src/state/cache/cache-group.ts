@@ -174,7 +174,7 @@ export class CacheGroup {
   put<T extends CachedValue>(key: CacheKey<T>, value: T): void {
     this.#remove(key);
     this.#add(key, value, 0);
-    this.#evictIfClosed(key);
+    if (this.#closed) this.#evict(key);
     this.#account.settle();
   }
 
@@ -188,7 +188,7 @@ export class CacheGroup {
     for (const key of keys) {
       const entry = this.#entries.get(key);
       if (entry !== undefined) entry.pins--;
-      this.#evictIfClosed(key);
+      if (this.#closed) this.#evict(key);
     }
     this.#account.settle();
   }
@@ -247,10 +247,6 @@ export class CacheGroup {
   #add(key: unknown, value: CachedValue, pins: number): void {
     this.#entries.set(key, { value, pins, usedAt: this.#account.now });
     this.#account.add(value.bytes + entryBytes);
-  }
-
-  #evictIfClosed(key: unknown): void {
-    if (this.#closed) this.#evict(key);
   }
 
   #evict(key: unknown): void {

@@ -85,17 +85,13 @@ export class Page implements CachedValue {
   entry(i: number): Uint8Array | null {
     const start = this.startOf(i);
     const end = this.#ends[i];
-    if (start === end && this.#isAbsent(i)) return null;
+    if (start === end && this.plaintext[1 + this.#width * i] === 0xff) return null;
     return this.plaintext.subarray(start, end);
   }
 
   /** Where an entry that is present begins in `plaintext`. */
   startOf(i: number): number {
     return i === 0 ? 1 + this.#width * this.#ends.length : this.#ends[i - 1];
-  }
-
-  #isAbsent(i: number): boolean {
-    return this.plaintext[1 + this.#width * i] === 0xff;
   }
 }
 

@@ -32,8 +32,9 @@ const serverFaults = new Map<ErrorCode, string>([
 
 export function replyWithError(thrown: Thrown, request: FastifyRequest, reply: FastifyReply) {
   const [error, status] = translate(thrown);
-  // The client has disconnected; the log line of the request says so.
-  if (status >= 500 && error.code !== "overloaded" && !isGone(request, reply)) {
+  // If the client has disconnected, the log line of the request says so.
+  const isGone = request.raw.socket.destroyed || reply.raw.destroyed;
+  if (status >= 500 && error.code !== "overloaded" && !isGone) {
     request.log.error({ fault: faultOf(thrown) }, "request failed");
   }
   const seconds = retryAfterSeconds.get(error.code);
@@ -146,8 +147,4 @@ function faultOf(error: Thrown): object {
     frames,
     ...(typeof cause === "object" && cause !== null && { cause: faultOf(cause as FastifyError) }),
   };
-}
-
-function isGone(request: FastifyRequest, reply: FastifyReply): boolean {
-  return request.raw.socket.destroyed || reply.raw.destroyed;
 }

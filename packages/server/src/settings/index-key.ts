@@ -20,7 +20,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const kinds: Readonly<Record<string, (rest: string, environment: Environment) => KeyProvider>> = {
   file: (path) => fileKey(path),
-  "passphrase-file": (path) => passphraseKey(readPassphrase(path)),
+  "passphrase-file": (path) => passphraseKey(readTextFile(path).replace(/[\r\n]+$/, "")),
   "aws-kms": (keyId) => awsKmsKey({ keyId }),
   "google-kms": googleProvider,
   vault: vaultProvider,
@@ -42,10 +42,6 @@ export function parseIndexKeyProvider(reference: string, environment: Environmen
       `${variable}: ${error instanceof SealdexError ? error.message : "expected a valid reference"}`,
     );
   }
-}
-
-function readPassphrase(path: string): string {
-  return readTextFile(path).replace(/[\r\n]+$/, "");
 }
 
 /** `?endpoint=https://…` for a regional or private endpoint. */
