@@ -34,6 +34,7 @@ const lists = {
       "search/chart-of-results.mjs",
     ),
     recall: bench("recall of automatic probing", "search/recall.mjs"),
+    batches: bench("queries in batches, next to queries one at a time", "search/batches.mjs"),
     cold: bench("requests to storage when not everything is in memory", "cold/main.mjs"),
     service: bench("requests over HTTP, and how long they hold the event loop", "service/main.mjs"),
     hybrid: bench("nDCG of words and vectors together", "hybrid/main.mjs"),
