@@ -4,31 +4,34 @@ import { currentProfile } from "../async/profile.js";
 import type { QueryVector } from "../engine/query-vector.js";
 import type { Reach } from "../engine/recall-curves.js";
 import type { ListSearch, SearchedLists, SpilledProbes } from "../engine/scan/search-lists.js";
+import type { Work } from "../engine/work.js";
 import { noEpoch } from "./residency.js";
 import type { ListBlock } from "./snapshot/snapshot.js";
 
 /**
- * As `ListSearch.within`. A kernel chooses lists and scans them in one call, so a profiled query chooses them twice: the first time by itself,
- * in an epoch in which no block is in memory, which shows how long it takes and counts for nothing.
+ * Scans the lists within these limits, and returns how many they are: see `ListSearch`. A kernel chooses lists and scans them in one call, so a
+ * profiled query chooses them twice: the first time by itself, in an epoch in which no block is in memory, which shows how long it takes and counts for
+ * nothing.
  */
-export function searchWithin(
+export function* searchWithin(
   search: ListSearch,
   among: SearchedLists,
   reach: Reach,
   spilled?: SpilledProbes,
-): number {
+): Work<number> {
   const profile = currentProfile();
-  const { table, now } = among;
-  const { epoch } = table;
-  if (profile === undefined || epoch === noEpoch) return search.within(among, reach, spilled);
-  table.epoch = noEpoch;
-  const chooseMs = profile.measure(() => void search.within(among, reach, spilled));
-  table.epoch = epoch;
+  const { table, epoch, now } = among;
+  if (profile === undefined || epoch === noEpoch) {
+    search.begin(among, reach, spilled);
+    yield [search.call];
+    return search.lists;
+  }
+  const chooseMs = profile.measure(() => void search.within({ ...among, epoch: noEpoch }, reach, spilled));
   profile.enter("scan");
   const count = search.within(among, reach, spilled);
   profile.give(chooseMs, "choose");
   profile.enter("choose");
-  profile.add({ cacheHits: table.countUsed(now) });
+  profile.add({ cacheHits: table.countUsed(now, epoch) });
   return count;
 }
 

@@ -1,150 +1,134 @@
 /**
- * Several queries at once, over the threads: each code block is opened once for all of them, and their scans run side by
- * side. The results are those of the queries one by one, in first lists alone.
+ * Several queries at once, over the threads. The results are those of the queries one by one; those that have to read blocks do so at the same time.
  */
 
-import { yieldToEventLoop } from "../async/event-loop.js";
+import { TimeSlice } from "../async/event-loop.js";
 import { enterStage } from "../async/profile.js";
+import { holdFreed } from "../engine/kernels/memory.js";
 import { QueryVector } from "../engine/query-vector.js";
-import type { MatchTable } from "../engine/scan/match-table.js";
 import { BatchSearch } from "../engine/scan/batch-search.js";
-import { run } from "../engine/threads/run.js";
+import type { MatchTable } from "../engine/scan/match-table.js";
+import type { ListSearch } from "../engine/scan/search-lists.js";
+import { runHere, type Task, waitFor } from "../engine/threads/run.js";
+import { together } from "../engine/work.js";
+import type { Probing } from "./list-limits.js";
 import { useMatchTable } from "./match-tables.js";
 import { withMatches } from "./matches.js";
-import { isAutomatic, isWhole, type Probing } from "./list-limits.js";
 import { pinListBlocks } from "./open-list-blocks.js";
-import { acceptedIn, foundIn, heldTogether, type SearchResult } from "./scan-list-blocks.js";
-import { chooseLists, createSearch } from "./search-lists.js";
 import { noteCompared } from "./profiled-search.js";
-import { isTrained, type SearchScope } from "./search-scope.js";
+import { acceptedIn, foundIn, heldTogether, type SearchResult } from "./scan-list-blocks.js";
+import { chooseLists, type ChosenLists, createSearch, finishSearch } from "./search-lists.js";
+import type { SearchScope, TrainedScope } from "./search-scope.js";
 import type { ListBlock } from "./snapshot/snapshot.js";
 
-/** Queries that are searched together. Their tables and heaps are in memory at once. */
-export const queriesTogether = 64;
 /** Codes that they hold open at a time, in bytes as stored. */
 const heldBytesMax = 128 * 1024 * 1024;
-/** Queries that are planned between two turns of the event loop. */
-const plannedTogether = 16;
 
-/** A query's share of the work. */
-interface Planned {
-  readonly query: QueryVector;
-  readonly blocks: readonly ListBlock[];
-  /** Per block, from the query to the centroid of its list; undefined if that is none of the query's lists. */
-  readonly distances: readonly (number | undefined)[];
-  /** Whether the query continues by itself if it found too few rows. */
-  readonly continues: boolean;
-  free(): void;
+/** As `searchLists` for each vector. */
+export function* searchListsTogether(
+  scope: TrainedScope,
+  vectors: readonly Float32Array[],
+  probing: Probing,
+  signal: AbortSignal | undefined,
+): Task<SearchResult[]> {
+  const used = useMatchTable(scope);
+  const searches: ListSearch[] = [];
+  try {
+    for (const vector of vectors) searches.push(createSearch(scope, vector, probing.topK));
+    const chosen = yield* chooseTogether(scope, searches, used?.table, probing);
+    const missing = [...new Set(chosen.flatMap(({ blocks }) => blocks))];
+    const readable = missing.slice(0, heldTogether(missing, 0, heldBytesMax));
+    const pinned =
+      readable.length > 1 &&
+      (yield* waitFor(pinListBlocks(scope.snapshot, readable), ({ release }) => release()));
+    try {
+      const results: SearchResult[] = [];
+      for (const [i, search] of searches.entries()) {
+        const scan = { search, matching: used?.table, signal, slice: new TimeSlice() };
+        results.push(yield* finishSearch(scope, scan, chosen[i], probing));
+      }
+      return results;
+    } finally {
+      if (pinned) pinned.release();
+    }
+  } finally {
+    for (const search of searches) {
+      noteCompared(search.query);
+      search.free();
+    }
+    used?.release();
+  }
 }
 
-/** The result of one of the queries. */
-export interface FoundTogether extends SearchResult {
-  readonly continues: boolean;
+/** As `chooseLists` for each. */
+function* chooseTogether(
+  scope: TrainedScope,
+  searches: readonly ListSearch[],
+  matching: MatchTable | undefined,
+  probing: Probing,
+): Task<ChosenLists[]> {
+  const choosing = searches.map((search) => chooseLists(scope, search, matching, probing));
+  const release = holdFreed();
+  if (release === undefined) return choosing.map(runHere);
+  try {
+    return yield* together(choosing);
+  } finally {
+    release();
+  }
 }
 
-/** For vectors up to `queriesTogether` of an index whose codes hold its vectors; not for exact queries. */
-export async function searchTogether(
+/** The nearest rows of all, for each vector, of an index whose codes hold its vectors. */
+export function* searchAllTogether(
   scope: SearchScope,
   vectors: readonly Float32Array[],
-  options: Probing,
+  topK: number,
   signal: AbortSignal | undefined,
-): Promise<FoundTogether[]> {
-  const queries: QueryVector[] = [];
+): Task<SearchResult[]> {
+  const { searcher, snapshot, matches } = scope;
   const used = useMatchTable(scope);
-  const matching = used?.table;
-  const release = [() => used?.release()];
+  const queries: QueryVector[] = [];
+  let search: BatchSearch | undefined;
   try {
-    const planned: Planned[] = [];
-    for (const [i, vector] of vectors.entries()) {
-      const one = planOne(scope, vector, matching, options);
-      release.push(() => one.free());
-      queries.push(one.query);
-      planned.push(one);
-      if (i % plannedTogether === plannedTogether - 1) await yieldToEventLoop();
-    }
-    const search = new BatchSearch(queries, options.topK);
-    release.push(() => search.free());
-    const blocks = [...new Set(planned.flatMap((one) => one.blocks))];
-    for (let start = 0; start < blocks.length;) {
+    for (const vector of vectors) queries.push(new QueryVector(searcher.config.metric, vector, undefined));
+    search = new BatchSearch(queries, topK);
+    const blocks = withMatches(snapshot.listBlocks.all, matches);
+    for (let start = 0, end = 0; start < blocks.length; start = end) {
       signal?.throwIfAborted();
-      const end = start + heldTogether(blocks, start, heldBytesMax);
-      const range = { blocks: blocks.slice(start, end), matching };
-      await scanRange(scope, search, planned, range, signal);
-      start = end;
+      end = start + heldTogether(blocks, start, heldBytesMax);
+      yield* scanFor(scope, search, blocks.slice(start, end), used?.table);
     }
-    return search.finish().map((candidates, i) => ({
-      ...foundIn(scope.snapshot.listBlocks.all, candidates),
-      continues: planned[i].continues,
-    }));
+    return search.finish().map((candidates) => foundIn(snapshot.listBlocks.all, candidates));
   } finally {
-    for (const each of release.reverse()) each();
+    search?.free();
+    for (const query of queries) {
+      noteCompared(query);
+      query.free();
+    }
+    used?.release();
   }
 }
 
-function planOne(
-  scope: SearchScope,
-  vector: Float32Array,
-  matching: MatchTable | undefined,
-  options: Probing,
-): Planned {
-  if (!isTrained(scope) || isWhole(options.effort, scope.trained.quantizer.nLists)) {
-    const query = new QueryVector(scope.searcher.config.metric, vector, undefined);
-    const blocks = withMatches(scope.snapshot.listBlocks.all, scope.matches);
-    return {
-      query,
-      blocks,
-      distances: [],
-      continues: false,
-      free: () => (noteCompared(query), query.free()),
-    };
-  }
-  const search = createSearch(scope, vector, options.topK);
-  const { blocks, distances } = chooseLists(scope, search, matching, options, false);
-  return {
-    query: search.query,
-    blocks,
-    distances,
-    continues: isAutomatic(options.effort) || scope.matches === undefined,
-    free: () => (noteCompared(search.query), search.free()),
-  };
-}
-
-/** Blocks that are open at the same time. */
-interface BlockRange {
-  readonly blocks: readonly ListBlock[];
-  readonly matching: MatchTable | undefined;
-}
-
-/** Scans the blocks of a range for the queries that need them. */
-async function scanRange(
+/** Scans blocks that are open at the same time. */
+function* scanFor(
   { searcher, snapshot }: SearchScope,
   search: BatchSearch,
-  planned: readonly Planned[],
-  { blocks, matching }: BlockRange,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const positions = new Map(blocks.map((listBlock, position) => [listBlock, position]));
+  blocks: readonly ListBlock[],
+  matching: MatchTable | undefined,
+): Task<void> {
   enterStage("read");
-  const open = await pinListBlocks(snapshot, blocks);
+  const open = yield* waitFor(pinListBlocks(snapshot, blocks), ({ release }) => release());
   enterStage("scan");
   searcher.residency.recordAddresses(snapshot, blocks, open.codes);
   try {
-    const jobs = planned.map(({ blocks: wanted, distances }) =>
-      wanted.flatMap((listBlock, i) => {
-        const position = positions.get(listBlock);
-        if (position === undefined) return [];
-        const job = {
-          block: listBlock.number,
-          codes: open.codes[position].codes,
-          distance: distances[i],
-          pruned: true,
-          newerSegments: listBlock.newerSegments,
-          ...acceptedIn(matching, listBlock),
-        };
-        return [job];
-      }),
-    );
-    await run(search.scan(jobs, open.tables), signal);
+    const jobs = blocks.map((listBlock, i) => ({
+      block: listBlock.number,
+      codes: open.codes[i].codes,
+      distance: undefined,
+      pruned: true,
+      newerSegments: listBlock.newerSegments,
+      ...acceptedIn(matching, listBlock),
+    }));
+    yield* search.scan(jobs, open.tables);
   } finally {
     open.release();
   }

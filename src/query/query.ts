@@ -13,17 +13,17 @@ import { settleEach } from "../async/settle-each.js";
 import { enterStage } from "../async/profile.js";
 import { isPromise } from "../checks/value-kinds.js";
 import { distanceOf } from "../engine/metric.js";
-import { resultNow, run, type Task, waitFor } from "../engine/threads/run.js";
+import { run, type Task, waitFor } from "../engine/threads/run.js";
 import { CombinedSnapshot, searchParts } from "./combined-snapshot.js";
 import { findMatches, type Matches } from "./matches.js";
-import { queriesTogether, searchTogether } from "./query-batch.js";
+import { searchAllTogether, searchListsTogether } from "./query-batch.js";
 import { searchPrefiltered } from "./query-prefiltered.js";
 import { type CheckedResults, readItems, type Writable } from "./read-items.js";
 import { type Effort, isWhole } from "./list-limits.js";
 import type { SearchResult } from "./scan-list-blocks.js";
 import { searchAll } from "./search-all.js";
 import { searchLists } from "./search-lists.js";
-import { isTrained, type SearchScope } from "./search-scope.js";
+import { isTrained, type SearchScope, type TrainedScope } from "./search-scope.js";
 import type { Searcher } from "./searcher.js";
 import type { Snapshot } from "./snapshot/snapshot.js";
 
@@ -114,48 +114,43 @@ function* searchIn<T>(
   }
 }
 
-/** Results of queries that run together, in all. */
-const candidatesMax = 20_000;
-/** Components of a list, on average, up to which a warm query is faster than its share of a batch. */
-const shortListMax = 2 ** 16;
-/** Vectors up to which it is with longer lists, too. */
-const smallBatchMax = 16;
+/** Queries of one group, which the threads share. */
+const queriesTogether = 16;
+/** Groups at a time: threads work on some as others are prepared. Their tables and heaps are in memory at once. */
+const groupsTogether = 4;
+/** Results of a group, in all: each is a list of objects before it is read. */
+const candidatesMax = 5_000;
 
 function* searchEach(
   scope: SearchScope,
   vectors: readonly Float32Array[],
   options: CheckedQuery,
 ): Task<Match[][]> {
-  const results: Match[][] = [];
-  // Of large results fewer at a time, since each of them is a list of objects before it is read.
-  const held = Math.max(1, Math.floor(candidatesMax / options.topK));
+  const { topK, effort, signal } = options;
   // An exact query may take long.
-  const together = options.effort === "exact" ? 1 : Math.min(queriesTogether, held);
-  for (let start = 0; start < vectors.length; start += together) {
-    options.signal?.throwIfAborted();
-    for (const found of yield* searchGroup(scope, vectors.slice(start, start + together), options)) {
-      const items = yield* readItems(found.rows, options.include, options);
-      results.push(withDistances(scope.searcher, items, found, options));
-    }
-    if (vectors.length > 1) yield;
+  const isLong = effort === "exact";
+  const size = isLong ? 1 : Math.max(1, Math.min(queriesTogether, Math.floor(candidatesMax / topK)));
+  const groups = Array.from({ length: Math.ceil(vectors.length / size) }, (_, i) =>
+    vectors.slice(i * size, (i + 1) * size),
+  );
+  const matches = settleEach(groups, isLong ? 1 : groupsTogether, (group) =>
+    run(matchesOf(scope, group, options), signal),
+  );
+  return (yield* waitFor(matches)).flat();
+}
+
+function* matchesOf(
+  scope: SearchScope,
+  vectors: readonly Float32Array[],
+  options: CheckedQuery,
+): Task<Match[][]> {
+  const matches: Match[][] = [];
+  for (const found of yield* searchGroup(scope, vectors, options)) {
+    const items = yield* readItems(found.rows, options.include, options);
+    matches.push(withDistances(scope.searcher, items, found, options));
   }
-  return results;
-}
-
-/** Whether one kernel call can scan for several queries. */
-function canSearchTogether({ trained, matches }: SearchScope, { effort }: CheckedQuery): boolean {
-  return effort !== "exact" && trained?.rowQuantizer === undefined && !isPrefiltered(matches);
-}
-
-/**
- * Whether warm queries are faster one after another than together: making a job of each block and handing it to a thread takes longer than
- * scanning short lists.
- */
-function isFasterAlone({ snapshot, trained }: SearchScope, { effort }: CheckedQuery, count: number): boolean {
-  if (trained === undefined || isWhole(effort, trained.quantizer.nLists)) return false;
-  const rows = snapshot.segments.reduce((sum, { reader }) => sum + reader.footer.rows, 0);
-  const listComponents = (rows / trained.quantizer.nLists) * trained.model.dimension;
-  return count <= smallBatchMax || listComponents <= shortListMax;
+  yield;
+  return matches;
 }
 
 /** Whether the query is compared with every row that matches, wherever it is. */
@@ -168,32 +163,29 @@ function* searchGroup(
   vectors: readonly Float32Array[],
   options: CheckedQuery,
 ): Task<SearchResult[]> {
-  const canTogether = vectors.length > 1 && canSearchTogether(scope, options);
-  const results: SearchResult[] = [];
-  if (!canTogether || isFasterAlone(scope, options, vectors.length)) {
-    for (const vector of vectors) {
-      const search = searchOne(scope, vector, options);
-      const found = canTogether ? resultNow(search) : yield* search;
-      if (found === undefined) break;
-      results.push(found);
-      if (isPauseDue()) yield;
-      options.signal?.throwIfAborted();
-    }
+  const { topK, signal } = options;
+  if (vectors.length > 1 && options.effort !== "exact" && !isPrefiltered(scope.matches)) {
+    if (searchesLists(scope, options)) return yield* searchListsTogether(scope, vectors, options, signal);
+    if (scope.trained?.rowQuantizer === undefined)
+      return yield* searchAllTogether(scope, vectors, topK, signal);
   }
-  const others = vectors.slice(results.length);
-  if (others.length === 0) return results;
-  const together = yield* waitFor(searchTogether(scope, others, options, options.signal));
-  for (const [i, found] of together.entries()) {
-    const isShort = found.continues && found.candidates.length < options.topK;
-    results.push(isShort ? yield* searchOne(scope, others[i], options) : found);
+  const results: SearchResult[] = [];
+  for (const vector of vectors) {
+    results.push(yield* searchOne(scope, vector, options));
+    if (isPauseDue()) yield;
+    signal?.throwIfAborted();
   }
   return results;
+}
+
+function searchesLists(scope: SearchScope, { effort }: CheckedQuery): scope is TrainedScope {
+  return isTrained(scope) && !isWhole(effort, scope.trained.quantizer.nLists);
 }
 
 function searchOne(scope: SearchScope, vector: Float32Array, options: CheckedQuery): Task<SearchResult> {
   const { matches } = scope;
   if (isPrefiltered(matches)) return searchPrefiltered(scope, matches, vector, options.topK);
-  return isTrained(scope) && !isWhole(options.effort, scope.trained.quantizer.nLists)
+  return searchesLists(scope, options)
     ? searchLists(scope, vector, options, options.signal)
     : searchAll(scope, vector, options, options.signal);
 }

@@ -7,7 +7,8 @@ import { TimeSlice } from "../async/event-loop.js";
 import { currentProfile, enterStage } from "../async/profile.js";
 import type { MatchTable } from "../engine/scan/match-table.js";
 import { ListSearch, type SearchedLists } from "../engine/scan/search-lists.js";
-import type { Task } from "../engine/threads/run.js";
+import { runHere, type Task } from "../engine/threads/run.js";
+import type { Work } from "../engine/work.js";
 import {
   farLimits,
   isAutomatic,
@@ -40,17 +41,26 @@ export function* searchLists(
   let used: UsedMatchTable | undefined;
   try {
     used = useMatchTable(scope);
-    const chosen = chooseLists(scope, search, used?.table, probing);
-    if (chosen.blocks.length > 0 || !search.isFull) {
-      const scan = { search, matching: used?.table, signal, slice: new TimeSlice() };
-      yield* scanRest(scope, scan, chosen, probing);
-    }
-    return foundIn(scope.snapshot.listBlocks.all, search.finish());
+    const matching = used?.table;
+    const chosen = runHere(chooseLists(scope, search, matching, probing));
+    return yield* finishSearch(scope, { search, matching, signal, slice: new TimeSlice() }, chosen, probing);
   } finally {
     noteCompared(search.query);
     used?.release();
     search.free();
   }
+}
+
+/** Scans the other blocks, and returns the rows found. */
+export function* finishSearch(
+  scope: TrainedScope,
+  scan: ListScan,
+  chosen: ChosenLists,
+  probing: Probing,
+): Task<SearchResult> {
+  const { search } = scan;
+  if (chosen.blocks.length > 0 || !search.isFull) yield* scanRest(scope, scan, chosen, probing);
+  return foundIn(scope.snapshot.listBlocks.all, search.finish());
 }
 
 function* scanRest(scope: TrainedScope, scan: ListScan, chosen: ChosenLists, probing: Probing): Task<void> {
@@ -64,7 +74,8 @@ export function createSearch(
   vector: Float32Array,
   topK: number,
 ): ListSearch {
-  return new ListSearch(searcher.config, trained, vector, { topK, rowsMax: snapshot.listBlocks.rowsMax });
+  const { all, rowsMax } = snapshot.listBlocks;
+  return new ListSearch(searcher.config, trained, vector, { topK, blocks: all.length, rowsMax });
 }
 
 /** The lists of a query, and which of their blocks are left to be scanned. */
@@ -77,18 +88,17 @@ export interface ChosenLists {
   readonly distances: readonly (number | undefined)[];
 }
 
-interface ListScan extends BlockScan {
+export interface ListScan extends BlockScan {
   readonly search: ListSearch;
 }
 
-/** Chooses the lists of a query, and unless `scans` is false, scans those of their blocks that are in memory. */
-export function chooseLists(
+/** Chooses the lists of a query, and scans those of their blocks that are in memory. */
+export function* chooseLists(
   scope: TrainedScope,
   search: ListSearch,
   matching: MatchTable | undefined,
   probing: Probing,
-  scans = true,
-): ChosenLists {
+): Work<ChosenLists> {
   const { searcher, snapshot, matches } = scope;
   const { table, epoch, release } = searcher.residency.use(snapshot);
   try {
@@ -96,12 +106,12 @@ export function chooseLists(
       .newestReaders(snapshot.listBlocks.newerSegmentsMax)
       .map((reader) => reader.openedTable());
     const isLarge = matches?.isSelective === true && matches.count > 0 && rowsOf(matching) > rowsHeldMax;
-    const isScanned = scans && !isLarge && isComplete(newer);
+    const isScanned = !isLarge && isComplete(newer);
     if (isScanned) search.shadowBy(newer);
-    table.epoch = isScanned ? epoch : noEpoch;
-    const among = { table, matching, now: searcher.residency.tick() };
+    const now = searcher.residency.tick();
+    const among = { table, epoch: isScanned ? epoch : noEpoch, matching, now };
     enterStage("choose");
-    const chosen = scanOpened(scope, search, among, probing);
+    const chosen = yield* scanOpened(scope, search, among, probing);
     currentProfile()?.add({ lists: chosen.count });
     return chosen;
   } finally {
@@ -113,55 +123,47 @@ function rowsOf(matching: MatchTable | undefined): number {
   return matching === undefined ? 0 : matching.count * matching.rowsPerList;
 }
 
-function scanOpened(
+function* scanOpened(
   scope: TrainedScope,
   search: ListSearch,
   among: SearchedLists,
   probing: Probing,
-): ChosenLists {
+): Work<ChosenLists> {
   const { searcher, snapshot, trained } = scope;
-  const { table, matching } = among;
+  const { table, epoch, matching } = among;
   const { limits, sought } = listLimits(scope, search, matching, probing);
   const isFar = () =>
     matching === undefined &&
     isFarFromRows(trained.quantizer, trained.model.spreads, search.nearestLists(1)[0]);
   const spilled =
-    sought && table.epoch !== noEpoch
-      ? searcher.spilled.probes(snapshot, trained.model, table, sought)
-      : undefined;
+    sought && epoch !== noEpoch ? searcher.spilled.probes(snapshot, trained.model, table, sought) : undefined;
   if (spilled !== undefined) {
     // Rows in one list alone are found in as many lists as without second lists.
     const reach = searcher.residency.spilled.areAll ? spilled : wider(spilled, limits);
     search.query.reserve(spilled.rowsMax);
-    const count = searchWithin(search, among, reach, spilled);
-    if (table.isMissing) searcher.spilled.noteMissing(snapshot, table.missing());
+    const count = yield* searchWithin(search, among, reach, spilled);
+    if (search.isMissing) searcher.spilled.noteMissing(snapshot, search.missing());
     else if (count > 0 && search.isFull && !isFar()) return { count, blocks: [], distances: [] };
   }
-  const count = searchWithin(search, among, limits);
-  const isDone = sought === undefined || !isFar();
-  return chosenOf(
-    scope,
-    search,
-    among,
-    isDone ? count : searchWithin(search, among, farLimits(scope, sought)),
-  );
+  let count = yield* searchWithin(search, among, limits);
+  if (sought !== undefined && isFar()) count = yield* searchWithin(search, among, farLimits(scope, sought));
+  return chosenOf(scope, search, count);
 }
 
 /** `count`: of the lists that the search found. */
 function chosenOf(
   { snapshot, trained: { quantizer } }: TrainedScope,
   search: ListSearch,
-  { table }: SearchedLists,
   count: number,
 ): ChosenLists {
-  if (!table.isMissing) return { count, blocks: [], distances: [] };
+  if (!search.isMissing) return { count, blocks: [], distances: [] };
   const { all, firsts } = snapshot.listBlocks;
   const distances = new Map(
     search
       .nearestLists(count)
       .map(({ list, square }) => [list, quantizer.distanceToCentroid(list, Math.sqrt(square))]),
   );
-  const blocks = table.missing().map((number) => all[number]);
+  const blocks = search.missing().map((number) => all[number]);
   const isGrouped = ({ number }: ListBlock) => number < firsts[firsts.length - 2];
   return {
     count,

@@ -171,7 +171,6 @@ function tableOf(dimension: number, n: number) {
   const { loaded, release } = load(codec, new Uint8Array(codec.codeBytes(n)), n);
   const blocks = [{ newerSegments: 0, isSpilled: false }];
   const table = new ListBlockTable({ firsts: [0, 1, 1, 1, 1], blocks, rowsMax: n, spilled: [] });
-  table.epoch = 1;
   table.put(0, loaded.address, 1);
   return {
     coarse,
@@ -194,8 +193,13 @@ test("rows of another dimension than the query's are compared with nothing", () 
     const query = new QueryVector("euclidean", new Float32Array(d), undefined);
     expect(() => scoresOf(query, flatScanner(query), loaded)).toThrow(trap);
     const trained = { model: modelOf(centroids, d), quantizer: coarse };
-    const search = new ListSearch(flat, trained, new Float32Array(d), { topK: 3, rowsMax: 40 });
-    expect(() => search.within({ table, matching: undefined, now: 1 }, limits)).toThrow(trap);
+    const search = new ListSearch(flat, trained, new Float32Array(d), {
+      topK: 3,
+      blocks: 1,
+      rowsMax: 40,
+    });
+    const among = { table, epoch: 1, matching: undefined, now: 1 };
+    expect(() => search.within(among, limits)).toThrow(trap);
     search.free();
     release();
   }

@@ -10,6 +10,7 @@ import {
   doublesAt,
   floatsAt,
   free,
+  holdFreed,
   wordsAt,
 } from "../../src/engine/kernels/memory.js";
 
@@ -153,6 +154,27 @@ describe("kernel memory", () => {
     }
     expect(turns).toBeGreaterThan(1);
     for (const { at } of ranges) expect(() => free(at)).toThrow("expected an allocated offset to free");
+  });
+
+  test("freed memory that is held stays as it is, and much of it prevents that more is", async () => {
+    const ranges = [100, 3 * MiB, 70 * MiB].map((bytes) => ({ at: allocate(bytes), bytes }));
+    for (const { at, bytes } of ranges) bytesAt(at, bytes).fill(7);
+    const isClear = ({ at, bytes }: (typeof ranges)[number]) => !bytesAt(at, bytes).includes(7);
+    const releases = [holdFreed(), holdFreed()];
+    for (const { at } of ranges) free(at);
+    expect(allocatedBytes()).toBe(0);
+    expect(holdFreed()).toBeUndefined();
+    for (const release of releases) {
+      for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate);
+      expect(ranges.map(isClear)).toEqual([false, false, false]);
+      release?.();
+    }
+    for (let turns = 0; turns < 20; turns++) await new Promise(setImmediate);
+    expect(ranges.map(isClear)).toEqual([true, true, true]);
+    for (const { at } of ranges) expect(() => free(at)).toThrow("expected an allocated offset to free");
+    const again = holdFreed();
+    expect(again).toBeDefined();
+    again?.();
   });
 
   test("memory that waits to be cleared is used again before more is taken", () => {

@@ -3,11 +3,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { createClient, generateKey, type VectorIndex } from "../../src/core.js";
-import { KernelThreads, kernelThreads } from "../../src/engine/threads/kernel-threads.js";
 import { clustered } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
+import { onThisThread } from "./on-this-thread.js";
 import { turnsDuring } from "../engine/turns.js";
 
 const callsMax = 100_000;
@@ -94,13 +94,9 @@ async function openWith(textIndex: boolean): Promise<VectorIndex> {
 }
 
 test.each(longCalls)("other work runs during %s", async (_, least, call) => {
-  // On this thread alone: while others work, the event loop turns as often as the machine is fast.
-  const here = new KernelThreads(0);
-  const threads = vi.spyOn(kernelThreads(), "run").mockImplementation((jobs) => here.run(jobs));
-  onTestFinished(() => threads.mockRestore());
   const index = await openWith(true);
   await index.upsert(texts(0));
   await index.upsert([itemOf(0, text)]);
-  const turns = await turnsDuring(() => call(index), 10);
+  const turns = await onThisThread(() => turnsDuring(() => call(index), 10));
   expect(turns).toBeGreaterThanOrEqual(least);
 });

@@ -150,6 +150,8 @@ function notAllocated(offset: number): SealdexError {
 const turnBytes = 2 ** 23;
 /** Of ranges that never wait, such as the memory of a query: a loop of queries may take no turn at all. */
 const atOnceBytes = 2 ** 16;
+/** Kept for calls on other threads, beyond which no more of these begin. */
+const heldBytesMax = 2 ** 26;
 
 interface WaitingRange {
   readonly bytes: number;
@@ -165,6 +167,9 @@ export class FreedRanges {
   #waitingBytes = 0;
   /** Of larger ranges, at once, since some last waited for a turn. */
   #clearedBytes = 0;
+  /** Whether the next turn clears. */
+  #isDue = false;
+  #holders = 0;
 
   constructor(allocator: Allocator, clear: (offset: number, bytes: number) => void) {
     this.#allocator = allocator;
@@ -179,21 +184,40 @@ export class FreedRanges {
   /** Frees a range, at once or when it is cleared. Throws `internal` unless it is allocated, and was not freed. */
   add(offset: number): void {
     const bytes = this.#allocator.bytesOf(offset);
-    if (bytes > atOnceBytes && this.#waiting.has(offset)) throw notAllocated(offset);
-    if (bytes <= atOnceBytes || this.#clearedBytes + bytes <= turnBytes) {
+    if (this.#waiting.has(offset)) throw notAllocated(offset);
+    if (this.#holders === 0 && (bytes <= atOnceBytes || this.#clearedBytes + bytes <= turnBytes)) {
       if (bytes > atOnceBytes) this.#clearedBytes += bytes;
       this.#clear(offset, bytes);
       this.#allocator.free(offset);
       return;
     }
-    if (this.#waiting.size === 0) timers.setImmediate(() => this.#clearSome());
     this.#waiting.set(offset, { bytes, left: bytes });
     this.#waitingBytes += bytes;
+    this.#clearSoon();
+  }
+
+  /**
+   * Keeps ranges that are freed as they are, until the result is called. Undefined if many are kept already: calls that follow one another could
+   * keep more and more.
+   */
+  hold(): (() => void) | undefined {
+    if (this.#waitingBytes > heldBytesMax) return undefined;
+    this.#holders++;
+    return () => {
+      this.#holders--;
+      this.#clearSoon();
+    };
+  }
+
+  #clearSoon(): void {
+    if (this.#isDue || this.#holders > 0 || this.#waiting.size === 0) return;
+    this.#isDue = true;
+    timers.setImmediate(() => this.#clearSome());
   }
 
   /** Clears ranges now until `bytes` can be allocated, or none waits. */
   makeRoom(bytes: number): void {
-    if (this.#allocator.hasRoom(bytes)) return;
+    if (this.#holders > 0 || this.#allocator.hasRoom(bytes)) return;
     for (const [offset, range] of this.#waiting) {
       this.#clearUpTo(range.left, offset, range);
       if (this.#allocator.hasRoom(bytes)) return;
@@ -202,13 +226,15 @@ export class FreedRanges {
 
   /** As many bytes as one turn clears. */
   #clearSome(): void {
+    this.#isDue = false;
+    if (this.#holders > 0) return;
     let bytes = turnBytes;
     for (const [offset, range] of this.#waiting) {
       bytes -= this.#clearUpTo(bytes, offset, range);
       if (bytes === 0) break;
     }
     this.#clearedBytes = 0;
-    if (this.#waiting.size > 0) timers.setImmediate(() => this.#clearSome());
+    this.#clearSoon();
   }
 
   /** Clears `bytesMax` of a range, or the rest of it, from its end, and then frees it. Returns how many. */

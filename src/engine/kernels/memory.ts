@@ -102,6 +102,14 @@ export function freeScratch(offset: number): void {
   linearMemory().allocator.free(offset);
 }
 
+/**
+ * Keeps memory that is freed as it is, for kernels that read it on other threads: call the result when these are done. Undefined if much is kept already:
+ * then the calls are to be made on this thread.
+ */
+export function holdFreed(): (() => void) | undefined {
+  return linearMemory().freed.hold();
+}
+
 /** Bytes allocated and not freed, each allocation rounded up to 256. */
 export function allocatedBytes(): number {
   const { allocator, freed } = linearMemory();

@@ -1,11 +1,6 @@
 /** The addresses of the blocks of all inverted lists, for searches in one kernel call. */
 
-import {
-  listBlockLayout,
-  listBlockTableLayout,
-  spilledSegmentLayout,
-  waitingBytes,
-} from "../kernels/kernels.wasm.js";
+import { listBlockLayout, listBlockTableLayout, spilledSegmentLayout } from "../kernels/kernels.wasm.js";
 import { lastUseOf } from "../codes/block-struct.js";
 import { allocate, allWords, free, wordsAt, writeWords } from "../kernels/memory.js";
 
@@ -44,9 +39,7 @@ export class ListBlockTable {
   constructor({ firsts, blocks, rowsMax, spilled }: ListBlocksOf) {
     this.rowsMax = rowsMax;
     const places = spilled.reduce((sum, { numbers }) => sum + 2 * numbers.length, 0);
-    const waitingWords = waitingBytes / 4;
-    const missingMax = blocks.length;
-    const words = firsts.length + missingMax + waitingWords + places;
+    const words = firsts.length + places;
     const structs = listBlockLayout.bytes * blocks.length + spilledSegmentLayout.bytes * spilled.length;
     this.bytes = listBlockTableLayout.bytes + structs + 4 * words;
     this.address = allocate(this.bytes);
@@ -62,15 +55,10 @@ export class ListBlockTable {
     writeWords(this.address, listBlockTableLayout, {
       firsts: place(firsts),
       blocks: this.#blocks,
-      epoch: 0,
+      nBlocks: blocks.length,
       nLists: firsts.length - 2,
       spilled: this.#spilled,
       nSpilled: spilled.length,
-      missing: place(new Uint32Array(missingMax)),
-      missingMax,
-      nMissing: 0,
-      waiting: place(new Uint32Array(waitingWords)),
-      matching: 0,
     });
     spilled.forEach(({ firstRows, numbers }, i) =>
       writeWords(this.#spilled + spilledSegmentLayout.bytes * i, spilledSegmentLayout, {
@@ -85,23 +73,8 @@ export class ListBlockTable {
         epoch: 0,
         newerSegments,
         isSpilled: isSpilled ? 1 : 0,
-        scannedAt: 0,
       }),
     );
-  }
-
-  /** The epoch of the next searches, from 1. Blocks that were put in other epochs do not count as in memory; in `noEpoch` none does. */
-  set epoch(epoch: number) {
-    allWords()[(this.address + listBlockTableLayout.epoch) >>> 2] = epoch;
-  }
-
-  get epoch(): number {
-    return allWords()[(this.address + listBlockTableLayout.epoch) >>> 2];
-  }
-
-  /** The address of the match table of the next searches (see match-table.ts); 0: they have no filter. */
-  set matching(address: number) {
-    allWords()[(this.address + listBlockTableLayout.matching) >>> 2] = address;
   }
 
   /** Sets the struct of a block, which must not move until the epoch ends. */
@@ -109,7 +82,8 @@ export class ListBlockTable {
     const at = this.#addressOf(number);
     const words = allWords();
     words[(at + listBlockLayout.block) >>> 2] = block;
-    words[(at + listBlockLayout.epoch) >>> 2] = epoch;
+    // A thread that searches sees the address, too, if it sees the epoch.
+    Atomics.store(words, (at + listBlockLayout.epoch) >>> 2, epoch);
   }
 
   /** Sets where the codes in second lists of the `i`-th spilled segment are: see SpilledCodes. For searches until the next await. */
@@ -118,25 +92,12 @@ export class ListBlockTable {
     allWords()[(at + spilledSegmentLayout.groups) >>> 2] = groups;
   }
 
-  /** Whether the latest search needed a block that is not in memory. */
-  get isMissing(): boolean {
-    return allWords()[(this.address + listBlockTableLayout.nMissing) >>> 2] > 0;
-  }
-
-  /** The numbers of such blocks, in the order in which they were needed. */
-  missing(): number[] {
-    const words = allWords();
-    const count = words[(this.address + listBlockTableLayout.nMissing) >>> 2];
-    const at = words[(this.address + listBlockTableLayout.missing) >>> 2];
-    return [...new Set(wordsAt(at, count))];
-  }
-
-  /** How many blocks in memory the search with this mark has used. */
-  countUsed(now: number): number {
+  /** How many blocks in memory, by this epoch, the search with this mark has used. */
+  countUsed(now: number, epoch: number): number {
     const words = allWords();
     let count = 0;
     for (let at = this.#blocks; at < this.#spilled; at += listBlockLayout.bytes) {
-      const isOpen = words[(at + listBlockLayout.epoch) >>> 2] === this.epoch;
+      const isOpen = words[(at + listBlockLayout.epoch) >>> 2] === epoch;
       if (isOpen && lastUseOf(words[(at + listBlockLayout.block) >>> 2]) === now) count++;
     }
     return count;

@@ -1,12 +1,12 @@
 /**
- * The search of one query among the lists of a trained index. Kernels scan the blocks that are in memory, in one call; the others are scanned as
- * jobs, into the same heap, once they have been read.
+ * The search of one query among the lists of a trained index. Kernels scan the blocks that are in memory, in one call, which any thread can make; the
+ * others are scanned as jobs, into the same heap, once they have been read.
  */
 
 import type { IndexConfig } from "../config.js";
-import { kernels } from "../kernels/kernels.js";
-import { heapLayout, jobLayout } from "../kernels/kernels.wasm.js";
-import { freeScratch, wordAt } from "../kernels/memory.js";
+import { callKernel, type KernelCall, kernels } from "../kernels/kernels.js";
+import { heapLayout, jobLayout, listSearchLayout, waitingBytes } from "../kernels/kernels.wasm.js";
+import { allDoubles, allWords, freeScratch, wordAt, wordsAt } from "../kernels/memory.js";
 import { QueryVector, scratchBytes } from "../query-vector.js";
 import type { Reach } from "../recall-curves.js";
 import { type Candidate, heapBytes, initHeap, readHeap } from "../top-k.js";
@@ -25,11 +25,21 @@ export interface SpilledProbes {
   readonly rowsMax: number;
 }
 
+/** Of the struct, rounded up so that the next one is aligned. */
+const searchBytes = 8 * Math.ceil(listSearchLayout.bytes / 8);
+
+/** In multiply-adds: a scan takes some dozens of microseconds. */
+const searchCost = 2 ** 18;
+
+type WordField = Exclude<keyof typeof listSearchLayout, "bytes" | "limit" | "spilledLimit">;
+
 const noSpilled: SpilledProbes = { probes: 0, ratio: 0, rowsMax: 0 };
 
 /** The blocks of the lists, and the rows in them that are searched. Valid until the next await. */
 export interface SearchedLists {
   readonly table: ListBlockTable;
+  /** The one in which blocks were put that are in memory. */
+  readonly epoch: number;
   /** Undefined: there is no filter. */
   readonly matching: MatchTable | undefined;
   /** The mark of blocks that are scanned, by which the cache knows which were used last. */
@@ -43,9 +53,21 @@ export interface NearList {
   readonly square: number;
 }
 
+/** The numbers that the room of a search depends on. */
+interface SearchRoom {
+  readonly topK: number;
+  /** Of the table. */
+  readonly blocks: number;
+  /** Rows of the largest block. */
+  readonly rowsMax: number;
+}
+
 /** Holds kernel memory: call `free` when done. */
 export class ListSearch {
   readonly query: QueryVector;
+  /** The scan that `begin` prepares. Those of several searches may be made at the same time. */
+  readonly call: KernelCall;
+  readonly #address: number;
   readonly #config: IndexConfig;
   readonly #trained: Trained;
   readonly #topK: number;
@@ -53,32 +75,54 @@ export class ListSearch {
   readonly #job: number;
   readonly #nearest: number;
   readonly #probes: number;
-  #isSorted = false;
   #tables = 0;
   #scanner: Scanner | undefined;
 
-  /** `rowsMax`: of the largest block. */
   constructor(
     config: IndexConfig,
     trained: Trained,
     vector: Float32Array,
-    { topK, rowsMax }: { readonly topK: number; readonly rowsMax: number },
+    { topK, blocks, rowsMax }: SearchRoom,
   ) {
     const { quantizer, rowQuantizer } = trained;
     const scratch = scratchBytes(Math.max(quantizer.nLists, rowsMax));
     const [probesBytes, nearestBytes] = [heapBytes(quantizer.nLists), heapBytes(topK)];
     const codedBytes = rowQuantizer?.queryBytes ?? 0;
+    const missingBytes = 4 * blocks;
+    const scannedBytes = 4 * Math.ceil(blocks / 32);
     this.#config = config;
     this.#trained = trained;
     this.#topK = topK;
     // In one piece: allocating and freeing each of them takes longer than scanning a list.
-    const roomBytes = codedBytes + jobLayout.bytes + nearestBytes + probesBytes + scratch;
+    const structBytes = codedBytes + searchBytes + jobLayout.bytes + nearestBytes + probesBytes;
+    const roomBytes = structBytes + scratch + waitingBytes + missingBytes + scannedBytes;
     this.query = new QueryVector(config.metric, vector, quantizer.rotation, roomBytes);
-    this.#job = this.query.room + codedBytes;
+    this.#address = this.query.room + codedBytes;
+    this.#job = this.#address + searchBytes;
     this.#nearest = this.#job + jobLayout.bytes;
     this.#probes = this.#nearest + nearestBytes;
-    this.query.useScratch(this.#probes + probesBytes, scratch);
+    const scratchAt = this.#probes + probesBytes;
+    this.query.useScratch(scratchAt, scratch);
     rowQuantizer?.prepare(this.query, this.query.room);
+    const waiting = scratchAt + scratch;
+    this.call = { kernel: "searchLists", args: [this.#address], cost: searchCost };
+    this.#write("query", this.query.address);
+    this.#write("point", this.query.listAddress);
+    this.#write("quantizer", quantizer.address);
+    this.#write("probes", this.#probes);
+    this.#write("nearest", this.#nearest);
+    this.#write("job", this.#job);
+    this.#write("waiting", waiting);
+    this.#write("missing", waiting + waitingBytes);
+    this.#write("scanned", waiting + waitingBytes + missingBytes);
+  }
+
+  #write(field: WordField, value: number): void {
+    allWords()[(this.#address + listSearchLayout[field]) >>> 2] = value;
+  }
+
+  #read(field: WordField): number {
+    return wordAt(this.#address + listSearchLayout[field]);
   }
 
   /** Sorted id tables that may shadow rows, newest first. They must not move before the next call of a method that scans has returned. */
@@ -112,36 +156,50 @@ export class ListSearch {
   }
 
   /**
-   * Scans the blocks in memory of the lists within these limits, of lists that have a match, and of no list; the table knows those that are missing.
-   * Returns the number of lists. With `spilled`, rows are found in their second lists, too: 0 if that is impossible.
+   * Prepares `call`: the scan of the blocks in memory of the lists within these limits, of lists that have a match, and of no list. With `spilled`,
+   * rows are found in their second lists, too.
    */
-  within(
-    { table, matching, now }: SearchedLists,
+  begin(
+    { table, epoch, matching, now }: SearchedLists,
     { probes, ratio, epsilon }: Reach,
     spilled: SpilledProbes = noSpilled,
-  ): number {
+  ): void {
     const { quantizer } = this.#trained;
     const count = matching?.count ?? quantizer.nLists;
     this.query.epsilon = epsilon;
-    table.matching = matching?.address ?? 0;
     initHeap(this.#probes, Math.min(probes, count));
     initHeap(this.#nearest, this.#topK);
-    const lists = kernels().searchLists(
-      this.query.address,
-      this.query.listAddress,
-      quantizer.address,
-      quantizer.codedMax(count),
-      this.#probes,
-      ratio,
-      spilled.probes,
-      spilled.ratio,
-      table.address,
-      this.#nearest,
-      this.#job,
-      now,
-    );
-    this.#isSorted = !table.isMissing && this.isFull;
-    return lists;
+    this.#write("codedMax", quantizer.codedMax(count));
+    this.#write("spilledProbes", spilled.probes);
+    this.#write("table", table.address);
+    this.#write("epoch", epoch);
+    this.#write("matching", matching?.address ?? 0);
+    this.#write("now", now);
+    const doubles = allDoubles();
+    doubles[(this.#address + listSearchLayout.limit) >>> 3] = ratio;
+    doubles[(this.#address + listSearchLayout.spilledLimit) >>> 3] = spilled.ratio;
+  }
+
+  /** The same, done: returns `lists`. */
+  within(among: SearchedLists, reach: Reach, spilled?: SpilledProbes): number {
+    this.begin(among, reach, spilled);
+    callKernel(this.call);
+    return this.lists;
+  }
+
+  /** How many lists the scan has found; 0 with `spilled` if a block of them is not in memory. */
+  get lists(): number {
+    return this.#read("nFound");
+  }
+
+  /** Whether the scan needed a block that is not in memory. */
+  get isMissing(): boolean {
+    return this.#read("nMissing") > 0;
+  }
+
+  /** The numbers of such blocks, in the order in which they were needed. */
+  missing(): number[] {
+    return [...new Set(wordsAt(this.#read("missing"), this.#read("nMissing")))];
   }
 
   /** The first `count` of the lists that the latest search found, nearest first. */
@@ -162,7 +220,7 @@ export class ListSearch {
 
   /** The rows found, nearest first; their `block` is a number in the table. Ends the search: nothing can be scanned afterwards. */
   finish(): Candidate[] {
-    if (!this.#isSorted) kernels().sortHeap(this.#nearest);
+    if (this.#read("isSorted") === 0) kernels().sortHeap(this.#nearest);
     return readHeap(this.#nearest);
   }
 

@@ -17,20 +17,23 @@ import { wasmMemory } from "../kernels/memory.js";
 
 /** More threads gain nothing, as memory bandwidth limits them. */
 const threadsMax = 8;
-/** Calls per thread: one running, and one queued so that the thread need not wait. */
-const callsAtOnce = 2;
+/** Messages per thread: one in work, and one queued so that the thread need not wait. */
+const messagesAtOnce = 2;
+/** Multiply-adds of the calls of one message: about as long as the message itself takes. */
+export const messageCost = 2 ** 20;
 /** How long calls may hold the event loop if there are no threads. */
 const holdMsMax = 5;
 
-interface PendingCall {
-  readonly call: KernelCall;
+/** Calls that one thread makes. */
+interface Message {
+  readonly calls: readonly KernelCall[];
   settle(error?: SealdexError): void;
 }
 
 interface Thread {
   readonly worker: Worker;
   /** Sent and unanswered, oldest first. */
-  readonly sent: PendingCall[];
+  readonly sent: Message[];
   /** Whether the thread ever started. */
   online: boolean;
 }
@@ -38,7 +41,7 @@ interface Thread {
 export class KernelThreads {
   readonly #size: number;
   readonly #threads = new Set<Thread>();
-  readonly #queue: PendingCall[] = [];
+  readonly #queue: Message[] = [];
   #refused = false;
   #workingHere = false;
   /** Time of the last turn of the event loop while calls ran here. */
@@ -54,7 +57,7 @@ export class KernelThreads {
    * after all have finished: no thread then writes to memory that the caller may free.
    */
   async run(calls: readonly KernelCall[]): Promise<void> {
-    const results = await Promise.all(calls.map((call) => this.#send(call)));
+    const results = await Promise.all(grouped(calls).map((group) => this.#send(group)));
     for (const error of results) if (error !== undefined) throw error;
   }
 
@@ -64,15 +67,15 @@ export class KernelThreads {
     await Promise.all(Array.from(this.#threads, ({ worker }) => worker.terminate()));
   }
 
-  #send(call: KernelCall): Promise<SealdexError | undefined> {
+  #send(calls: readonly KernelCall[]): Promise<SealdexError | undefined> {
     return new Promise((resolve) => {
-      this.#queue.push({ call, settle: resolve });
+      this.#queue.push({ calls, settle: resolve });
       this.#feed();
     });
   }
 
   #feed(): void {
-    for (let depth = 1; depth <= callsAtOnce; depth++) {
+    for (let depth = 1; depth <= messagesAtOnce; depth++) {
       for (const thread of this.#threads) this.#fill(thread, depth);
       while (this.#queue.length > 0 && this.#threads.size < this.#size && !this.#refused) {
         const thread = this.#start();
@@ -88,7 +91,7 @@ export class KernelThreads {
       if (job === undefined) return;
       if (sent.length === 0) worker.ref();
       sent.push(job);
-      worker.postMessage(job.call, []);
+      worker.postMessage(job.calls, []);
     }
   }
 
@@ -141,7 +144,7 @@ export class KernelThreads {
         this.#turnedAt = performance.now();
       }
       try {
-        callKernel(job.call);
+        for (const call of job.calls) callKernel(call);
         job.settle();
       } catch (cause) {
         job.settle(failed("a call trapped", cause));
@@ -149,6 +152,21 @@ export class KernelThreads {
     }
     this.#workingHere = false;
   }
+}
+
+/** Small calls, in their order, in groups that are worth a message. */
+function grouped(calls: readonly KernelCall[]): KernelCall[][] {
+  const groups: KernelCall[][] = [];
+  let room = 0;
+  for (const call of calls) {
+    if (room <= 0) {
+      groups.push([]);
+      room = messageCost;
+    }
+    groups[groups.length - 1].push(call);
+    room -= call.cost ?? messageCost;
+  }
+  return groups;
 }
 
 function failed(what: string, cause?: unknown): SealdexError {
@@ -180,10 +198,10 @@ export function useKernelThreads(): () => Promise<void> {
 const workerSource = `
 const { parentPort, workerData } = require("node:worker_threads");
 const instance = new WebAssembly.Instance(workerData.module, { env: { memory: workerData.memory } });
-parentPort.on("message", ({ kernel, args }) => {
+parentPort.on("message", (calls) => {
   let failure = null;
   try {
-    instance.exports[kernel](...args);
+    for (const { kernel, args } of calls) instance.exports[kernel](...args);
   } catch (error) {
     failure = String(error);
   }

@@ -1,7 +1,8 @@
 /** Drives `Work` and tasks: their kernel calls on the threads, and other work of the process between their pieces. */
 
 import { callKernel, type KernelCall } from "../kernels/kernels.js";
-import { kernelThreads } from "./kernel-threads.js";
+import type { Work } from "../work.js";
+import { kernelThreads, messageCost } from "./kernel-threads.js";
 import { TimeSlice, yieldToEventLoop } from "../../async/event-loop.js";
 
 /** The requirement of a task before it continues: kernel calls, a promise that settles, or a pause. */
@@ -9,9 +10,6 @@ type Needed = readonly KernelCall[] | Promise<unknown> | void;
 
 /** `Work` that may also wait: a promise that it yields is awaited, and if that rejects, the yield throws. */
 export type Task<T> = Generator<Needed, T, void>;
-
-/** Multiply-adds below which calls are made here: about as long as a message to a thread takes. */
-const smallCost = 2 ** 20;
 
 /** The result of a task: at once if it waits for nothing; otherwise a promise, for which the task continues where it stopped. */
 export function start<T>(task: Task<T>, signal?: AbortSignal): Promise<T> | T {
@@ -25,12 +23,13 @@ export async function run<T>(task: Task<T>, signal?: AbortSignal): Promise<T> {
   return start(task, signal);
 }
 
-/** The result of a task that waits for nothing; one that would wait is abandoned. */
-export function resultNow<T>(task: Task<T>): T | undefined {
-  const step = task.next();
-  if (step.done) return step.value;
-  task.return(undefined as T);
-  return undefined;
+/** The result of work, at once: its kernel calls are made on this thread. */
+export function runHere<T>(work: Work<T>): T {
+  for (;;) {
+    const step = work.next();
+    if (step.done) return step.value;
+    for (const call of step.value ?? []) callKernel(call);
+  }
 }
 
 /** Waits for a promise. If the task is abandoned meanwhile, `release` takes the value. */
@@ -90,5 +89,5 @@ function isPromise(needed: Needed): needed is Promise<unknown> {
 /** Whether it is a few calls that take no time. */
 function isSmall(needed: Needed): needed is readonly KernelCall[] {
   if (needed === undefined || isPromise(needed) || needed.length === 0) return false;
-  return needed.reduce((sum, { cost = Infinity }) => sum + cost, 0) < smallCost;
+  return needed.reduce((sum, { cost = Infinity }) => sum + cost, 0) < messageCost;
 }

@@ -25,7 +25,7 @@ export { probeLists } from "./probe-lists";
 export { buildTable, encodeRabitq, estimateRabitq, rabitqWithin, rotateAndEncode } from "./rabitq";
 export { rotate, rotateBack } from "./rotate";
 export { decodeScalar, encodeScalar } from "./scalar";
-export { scanFlat, scanFlatEach } from "./scan-flat";
+export { scanFlat } from "./scan-flat";
 export { encodeSpilled, spilledRowBytes } from "./scan-secondary";
 export { scratchRowsMin } from "./scan-together";
 export { searchLists } from "./search-lists";

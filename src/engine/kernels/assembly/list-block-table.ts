@@ -1,6 +1,7 @@
-/** The blocks of all lists, in memory or not. */
+/** The blocks of all lists, in memory or not, and what a search knows of them. */
 
 import { Heap } from "./heap";
+import { CoarseQuantizer } from "./probe-lists";
 import { addWaiting, WaitingRows } from "./scan-flat";
 import { Block, checkBlock, Job, Query } from "./structs";
 
@@ -8,54 +9,88 @@ import { Block, checkBlock, Job, Query } from "./structs";
 @unmanaged
 export class ListBlock {
   block: Block;
-  /** The table's epoch in which `block` was written. Blocks leave memory only when an epoch ends. */
+  /** The epoch in which `block` was written. Blocks leave memory only when an epoch ends. */
   epoch: u32;
   /** How many of the query's id tables may shadow rows of the block. */
   newerSegments: u32;
   /** 1: its rows have codes in second lists, too. */
   isSpilled: u32;
-  /** The `now` of the latest search with spilled rows that scanned its list. */
-  scannedAt: u32;
 }
 
+/** Searches that run at the same time share it. */
 @unmanaged
 export class ListBlockTable {
   /** uint32: blocks firsts[l] to firsts[l + 1] (exclusive) belong to list l, for l = nLists to no list. */
   firsts: usize;
   /** `ListBlock` structs. */
   blocks: usize;
-  epoch: u32;
+  nBlocks: u32;
   nLists: u32;
   /** `SpilledSegment` structs. */
   spilled: usize;
   nSpilled: u32;
-  /** Room for `missingMax` uint32: numbers of blocks that the latest search missed, a few of them several times. */
-  missing: usize;
-  missingMax: u32;
-  nMissing: u32;
+}
+
+/** A search of one query, with all that it writes. */
+@unmanaged
+export class ListSearch {
+  query: Query;
+  /** The query in list space. */
+  point: Query;
+  quantizer: CoarseQuantizer;
+  /** Up to so many lists are found by the codes of their centroids. */
+  codedMax: u32;
+  /** The lists found: room for as many as may be scanned. */
+  probes: Heap;
+  /** Lists beyond it are pruned (see ../../probe-limits.ts). */
+  limit: f64;
+  /** So many lists, as far as they are within `spilledLimit`, are scanned with their spilled rows, if it is not 0. */
+  spilledLimit: f64;
+  spilledProbes: u32;
+  table: ListBlockTable;
+  /** The one of blocks in memory. */
+  epoch: u32;
+  /** The `MatchTable` of the filter; 0: there is no filter. */
+  matching: usize;
+  /** The rows found. */
+  nearest: Heap;
+  /** Room for a struct. */
+  job: Job;
   /** Rows that wait to be scored. */
   waiting: WaitingRows;
-  /** The `MatchTable` of the search's filter; 0: there is no filter. */
-  matching: usize;
+  /** The mark of blocks that it scans. */
+  now: u32;
+  /** Room for a bit per block: whether the search scans its list. */
+  scanned: usize;
+  /** Room for a uint32 per block: numbers of blocks that are needed and not in memory, a few of them several times. */
+  missing: usize;
+  nMissing: u32;
+  /** Result: the number of lists; 0 if spilled rows cannot be found. */
+  nFound: u32;
+  /** Result: 1 if `nearest` is sorted, as it is if it is full and nothing is missing. */
+  isSorted: u32;
 }
 
-/** Forgets the blocks that a search missed, and pending rows of a search that ended early. */
+/** Forgets the results of an earlier search. */
 @inline
-export function beginSearch(table: ListBlockTable): void {
-  table.nMissing = 0;
-  table.waiting.count = 0;
+export function beginSearch(search: ListSearch): void {
+  search.nMissing = 0;
+  search.waiting.count = 0;
+  search.nFound = 0;
+  search.isSorted = 0;
 }
 
-export function noteMissing(table: ListBlockTable, number: u32): void {
-  const count = table.nMissing;
-  if (count == table.missingMax) return;
-  store<u32>(table.missing + (<usize>count << 2), number);
-  table.nMissing = count + 1;
+export function noteMissing(search: ListSearch, number: u32): void {
+  const count = search.nMissing;
+  if (count == search.table.nBlocks) return;
+  store<u32>(search.missing + (<usize>count << 2), number);
+  search.nMissing = count + 1;
 }
 
 @inline
-export function isOpen(table: ListBlockTable, listBlock: ListBlock): bool {
-  return listBlock.epoch == table.epoch;
+export function isOpen(search: ListSearch, listBlock: ListBlock): bool {
+  // Atomic, so that a block whose epoch was written meanwhile has its address, too.
+  return atomic.load<u32>(changetype<usize>(listBlock) + offsetof<ListBlock>("epoch")) == search.epoch;
 }
 
 @inline
@@ -70,44 +105,45 @@ export function listBlockAt(table: ListBlockTable, number: u32): ListBlock {
 
 /** Whether a block is needed: if it has a match, and if only `unspilled` ones are, no second lists. */
 @inline
-function isWanted(table: ListBlockTable, number: u32, unspilled: bool): bool {
-  return (!unspilled || !listBlockAt(table, number).isSpilled) && hasMatch(table.matching, number);
+function isWanted(search: ListSearch, number: u32, unspilled: bool): bool {
+  return (!unspilled || !listBlockAt(search.table, number).isSpilled) && hasMatch(search.matching, number);
 }
 
 /** Whether a block is needed and in memory. */
 @inline
-export function isScanned(table: ListBlockTable, number: u32, unspilled: bool): bool {
-  return isOpen(table, listBlockAt(table, number)) && isWanted(table, number, unspilled);
+export function isScanned(search: ListSearch, number: u32, unspilled: bool): bool {
+  return isOpen(search, listBlockAt(search.table, number)) && isWanted(search, number, unspilled);
 }
 
 /** Notes the blocks of a list that are needed and not in memory. */
-export function noteClosed(table: ListBlockTable, list: u32, unspilled: bool): void {
+export function noteClosed(search: ListSearch, list: u32, unspilled: bool): void {
+  const table = search.table;
   const end = firstOf(table, list + 1);
   for (let number = firstOf(table, list); number < end; number++) {
-    if (!isOpen(table, listBlockAt(table, number)) && isWanted(table, number, unspilled)) noteMissing(table, number);
+    if (!isOpen(search, listBlockAt(table, number)) && isWanted(search, number, unspilled)) noteMissing(search, number);
   }
 }
 
-/** Makes `job` that of a block, and marks the block as scanned by the search `now`. */
+/** Makes `job` that of a block, and marks the block as used. */
 @inline
-export function setJob(query: Query, table: ListBlockTable, job: Job, number: u32, base: f64, now: u32): void {
-  const listBlock = listBlockAt(table, number);
-  checkBlock(query, listBlock.block);
-  listBlock.block.lastUse = now;
+export function setJob(search: ListSearch, job: Job, number: u32, base: f64): void {
+  const listBlock = listBlockAt(search.table, number);
+  checkBlock(search.query, listBlock.block);
+  listBlock.block.lastUse = search.now;
   job.number = number;
   job.block = listBlock.block;
   job.newerSegments = listBlock.newerSegments;
   job.base = base;
-  acceptMatches(table.matching, number, job);
+  acceptMatches(search.matching, number, job);
 }
 
 /** Lets a row of a block in memory wait for its score. Traps unless the block has it. */
 @inline
-export function addRow(query: Query, heap: Heap, table: ListBlockTable, number: u32, row: u32): void {
-  const listBlock = listBlockAt(table, number);
-  checkBlock(query, listBlock.block);
+export function addRow(search: ListSearch, number: u32, row: u32): void {
+  const listBlock = listBlockAt(search.table, number);
+  checkBlock(search.query, listBlock.block);
   if (row >= listBlock.block.n) unreachable();
-  addWaiting(query, heap, table.waiting, number, listBlock.block, listBlock.newerSegments, row);
+  addWaiting(search.query, search.nearest, search.waiting, number, listBlock.block, listBlock.newerSegments, row);
 }
 
 // Which rows a filter accepts, by the lists and blocks of a `ListBlockTable`.

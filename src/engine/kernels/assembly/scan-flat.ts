@@ -40,23 +40,6 @@ export function scanJob(query: Query, heap: Heap, job: Job): void {
   else scanAll(query, job, heap);
 }
 
-/** The arguments of a call of `scanFlat`. */
-@unmanaged
-class FlatScan {
-  query: Query;
-  heap: Heap;
-  jobs: usize;
-  count: u32;
-}
-
-/** `scanFlat` for each of `count` `FlatScan` structs. */
-export function scanFlatEach(scans: usize, count: u32): void {
-  for (let i: u32 = 0; i < count; i++) {
-    const scan = changetype<FlatScan>(scans + <usize>i * offsetof<FlatScan>());
-    scanFlat(scan.query, scan.heap, scan.jobs, scan.count);
-  }
-}
-
 function scanAll(query: Query, job: Job, heap: Heap): void {
   const rows = query.scratch;
   const n = job.block.n;

@@ -3,8 +3,7 @@
  * the blocks of their first lists. Rows whose first list is scanned too are found there, so each row is offered once.
  */
 
-import { Heap } from "./heap";
-import { addRow, isMatch, isOpen, listBlockAt, ListBlockTable, noteMissing, spilledMatches } from "./list-block-table";
+import { addRow, firstOf, isMatch, isOpen, listBlockAt, ListBlockTable, ListSearch, noteMissing, spilledMatches } from "./list-block-table";
 import { encodeRow } from "./rabitq";
 import { codesWithin } from "./scan-flat";
 import { Query } from "./structs";
@@ -87,59 +86,61 @@ function roomOf(group: usize): u32 {
   return (changetype<SpilledGroup>(group).n + 31) & ~31;
 }
 
-/**
- * Scans the spilled rows of a list into `heap`. `base` is |q - c|^2 in list space. Blocks of lists that are scanned are marked with
- * `now`. Rows that the table's filter rejects are left out, and so are rows whose vectors are not in memory: their blocks are noted as missing.
- */
-export function scanSpilled(
-  query: Query,
-  heap: Heap,
-  table: ListBlockTable,
-  list: u32,
-  base: f64,
-  now: u32,
-): void {
-  for (let i: u32 = 0; i < table.nSpilled; i++) {
-    const segment = changetype<SpilledSegment>(table.spilled + <usize>i * offsetof<SpilledSegment>());
-    const group = <usize>load<u32>(segment.groups + (<usize>list << 2));
-    const accepted = table.matching ? spilledMatches(table.matching, i) : 0;
-    if (!group || (table.matching && !accepted)) continue;
-    scanGroup(query, heap, table, segment, accepted, group, base, now);
+/** Forgets the blocks that `markScanned` marked. */
+export function clearScanned(search: ListSearch): void {
+  memory.fill(search.scanned, 0, ((<usize>search.table.nBlocks + 31) >> 5) << 2);
+}
+
+/** Marks the blocks of a list that the search scans. */
+export function markScanned(search: ListSearch, list: u32): void {
+  const table = search.table;
+  const end = firstOf(table, list + 1);
+  for (let number = firstOf(table, list); number < end; number++) {
+    const word = search.scanned + ((<usize>number >> 5) << 2);
+    store<u32>(word, load<u32>(word) | (1 << (number & 31)));
   }
 }
 
-function scanGroup(
-  query: Query,
-  heap: Heap,
-  table: ListBlockTable,
-  segment: SpilledSegment,
-  accepted: usize,
-  group: usize,
-  base: f64,
-  now: u32,
-): void {
+/**
+ * Scans the spilled rows of a list. `base` is |q - c|^2 in list space. Rows that the filter rejects are left out, and so are rows whose vectors are not
+ * in memory: their blocks are noted as missing.
+ */
+export function scanSpilled(search: ListSearch, list: u32, base: f64): void {
+  const table = search.table;
+  const matching = search.matching;
+  for (let i: u32 = 0; i < table.nSpilled; i++) {
+    const segment = changetype<SpilledSegment>(table.spilled + <usize>i * offsetof<SpilledSegment>());
+    const group = <usize>load<u32>(segment.groups + (<usize>list << 2));
+    const accepted = matching ? spilledMatches(matching, i) : 0;
+    if (!group || (matching && !accepted)) continue;
+    scanGroup(search, segment, accepted, group, base);
+  }
+}
+
+function scanGroup(search: ListSearch, segment: SpilledSegment, accepted: usize, group: usize, base: f64): void {
+  const query = search.query;
   const n = changetype<SpilledGroup>(group).n;
   const factors = factorsOf(group);
   const within = query.scratch;
-  const count = codesWithin(query, heap, n, factors, factors + 12 * <usize>roomOf(group), base, within);
+  const count = codesWithin(query, search.nearest, n, factors, factors + 12 * <usize>roomOf(group), base, within);
   for (let i: u32 = 0; i < count; i++) {
     const spilled = rowAt(group, load<u32>(within + (<usize>i << 2)));
-    if (!accepted || isMatch(accepted, positionOf(segment, spilled))) addSpilled(query, heap, table, segment, spilled, now);
+    if (!accepted || isMatch(accepted, positionOf(segment, spilled))) addSpilled(search, segment, spilled);
   }
 }
 
 /** Lets a row of a segment wait for its score, unless its list is scanned; if its block is not in memory, that is noted. */
 @inline
-function addSpilled(query: Query, heap: Heap, table: ListBlockTable, segment: SpilledSegment, spilled: SpilledRow, now: u32): void {
+function addSpilled(search: ListSearch, segment: SpilledSegment, spilled: SpilledRow): void {
   const number = load<u32>(segment.numbers + (<usize>spilled.block << 2));
-  const listBlock = listBlockAt(table, number);
-  if (listBlock.scannedAt == now) return;
-  if (!isOpen(table, listBlock)) {
-    noteMissing(table, number);
+  if (isMatch(search.scanned, number)) return;
+  const listBlock = listBlockAt(search.table, number);
+  if (!isOpen(search, listBlock)) {
+    noteMissing(search, number);
     return;
   }
-  listBlock.block.lastUse = now;
-  addRow(query, heap, table, number, spilled.row);
+  listBlock.block.lastUse = search.now;
+  addRow(search, number, spilled.row);
 }
 
 /** As `readListAhead` of search-lists.ts, for the spilled rows of a list. */

@@ -4,159 +4,126 @@
  */
 
 import { Heap, rowAt, scoreAt, sortHeap } from "./heap";
-import { addRow, beginSearch, firstOf, isScanned, listBlockAt, ListBlockTable, MatchTable, noteClosed, setJob } from "./list-block-table";
-import { CoarseQuantizer, likelyLists, probeLists, squareToCentroid } from "./probe-lists";
+import { addRow, beginSearch, firstOf, isScanned, listBlockAt, ListSearch, MatchTable, noteClosed, setJob } from "./list-block-table";
+import { likelyLists, probeLists, squareToCentroid } from "./probe-lists";
 import { codesWithin, isPruned, promisingMax, scanJob, scoreWaiting } from "./scan-flat";
-import { readSpilledAhead, scanSpilled, touchPages } from "./scan-secondary";
+import { clearScanned, markScanned, readSpilledAhead, scanSpilled, touchPages } from "./scan-secondary";
 import { jobsTogether, roomForJobs, scanTogether } from "./scan-together";
-import { isAccepted, Job, jobAt, Query } from "./structs";
+import { isAccepted, jobAt } from "./structs";
 
 /**
- * Scans the blocks of no list and those of the lists that `probeLists` finds into `heap`, as far as they are in memory, and notes the others as
- * missing, nearest list first. Lists beyond the `limit` (see ../../probe-limits.ts) are pruned.
+ * Scans the blocks of no list and those of the lists that `probeLists` finds, as far as they are in memory, and notes the others as
+ * missing, nearest list first. With a filter, lists and blocks without a match are left out.
  *
- * With a filter, `table.matching`, lists and blocks without a match are left out.
- *
- * With `spilledProbes` above 0, so many lists, as far as they are within `spilledLimit`, are scanned with their spilled rows; of the lists
- * after them only the blocks whose rows are not spilled. Such a search counts only if nothing is missing: then blocks of spilled rows are noted.
- *
- * Blocks that are scanned are marked with `now`, which no two searches have in common. Returns the number of lists; 0 if spilled rows
- * cannot be found, since the query has no codes or a block of the lists is not in memory. The heap is sorted if it is full and nothing is missing.
+ * Of lists that are scanned without their spilled rows while others are scanned with them, only the blocks whose rows are not spilled are
+ * scanned. A search of spilled rows counts only if nothing is missing: then blocks of spilled rows are noted. It finds no lists if the query
+ * has no codes or a block of the lists is not in memory.
  */
-export function searchLists(
-  query: Query,
-  point: Query,
-  quantizer: CoarseQuantizer,
-  codedMax: u32,
-  probes: Heap,
-  limit: f64,
-  spilledProbes: u32,
-  spilledLimit: f64,
-  table: ListBlockTable,
-  heap: Heap,
-  job: Job,
-  now: u32,
-): u32 {
-  beginSearch(table);
+export function searchLists(search: ListSearch): void {
+  beginSearch(search);
+  const query = search.query;
+  const probes = search.probes;
+  let spilled = search.spilledProbes;
   // Spilled rows have nothing else to be found by than codes.
-  if (spilledProbes && !(query.table && query.fitsFloat32)) return 0;
-  const likely = probeLists(point, quantizer, codedMax, limit, listsWithMatches(table), probes, job);
-  const spilled = spilledProbes ? min<u32>(likely, min<u32>(spilledProbes, likelyLists(probes, spilledLimit))) : 0;
-  return scanLists(query, quantizer, probes, likely, spilled, table, heap, job, now) ? likely : 0;
-}
-
-/**
- * Scans the first `likely` of `probes` as `searchLists` does, the first `spilled` of them with their spilled rows; if that is not 0, of those after them only
- * the blocks whose rows are not spilled.
- */
-function scanLists(
-  query: Query,
-  quantizer: CoarseQuantizer,
-  probes: Heap,
-  likely: u32,
-  spilled: u32,
-  table: ListBlockTable,
-  heap: Heap,
-  job: Job,
-  now: u32,
-): bool {
+  if (spilled && !(query.table && query.fitsFloat32)) return;
+  const among = listsWithMatches(search);
+  const likely = probeLists(search.point, search.quantizer, search.codedMax, search.limit, among, probes, search.job);
+  if (spilled) spilled = min<u32>(likely, min<u32>(spilled, likelyLists(probes, search.spilledLimit)));
   const whole = spilled ? spilled : likely;
-  noteClosed(table, table.nLists, false);
-  for (let i: u32 = 0; i < likely; i++) noteClosed(table, rowAt(probes, i), i >= whole);
-  if (spilled && table.nMissing) {
-    table.nMissing = 0;
-    return false;
+  noteClosed(search, search.table.nLists, false);
+  for (let i: u32 = 0; i < likely; i++) noteClosed(search, rowAt(probes, i), i >= whole);
+  if (spilled && search.nMissing) {
+    search.nMissing = 0;
+    return;
   }
-  for (let i: u32 = 0; i < spilled; i++) markScanned(table, rowAt(probes, i), now);
-  job.readAhead = 0;
-  for (let i: u32 = 0; i < likely; i++) job.readAhead += readListAhead(query, table, rowAt(probes, i), i >= whole);
-  for (let i: u32 = 0; i < spilled; i++) job.readAhead += readSpilledAhead(query, table, rowAt(probes, i));
-  scanList(query, heap, job, table, table.nLists, -1, false, now, 0);
-  let done = scanNearest(query, heap, job, table, quantizer, probes, likely, whole, now);
-  for (let i: u32 = 0; i < likely; i++) {
-    const list = rowAt(probes, i);
-    const base = squareToCentroid(quantizer, list, scoreAt(probes, i));
-    done = scanList(query, heap, job, table, list, base, i >= whole, now, done);
-  }
-  // After all vectors that are at hand, so that few others are looked at.
-  for (let i: u32 = 0; i < spilled; i++) {
-    const list = rowAt(probes, i);
-    const base = squareToCentroid(quantizer, list, scoreAt(probes, i));
-    scanSpilled(query, heap, table, list, base, now);
-  }
-  scoreWaiting(query, heap, table.waiting);
-  sortIfDone(table, heap);
-  return true;
-}
-
-/** Sorts the heap if nothing is left to be scanned: a call of `sortHeap` takes longer. */
-@inline
-export function sortIfDone(table: ListBlockTable, heap: Heap): void {
-  if (!table.nMissing && heap.size == heap.capacity) sortHeap(heap);
+  search.nFound = likely;
+  scanLists(search, likely, whole, spilled);
 }
 
 /** Bits of the lists that have a match; 0: all. */
 @inline
-function listsWithMatches(table: ListBlockTable): usize {
-  return table.matching ? changetype<MatchTable>(table.matching).among : 0;
+function listsWithMatches(search: ListSearch): usize {
+  const matching = search.matching;
+  return matching ? changetype<MatchTable>(matching).among : 0;
 }
 
-/**
- * Scans the first blocks of the lists as `scanFirst` does, and returns how many.
- */
-export function scanNearest(
-  query: Query,
-  heap: Heap,
-  job: Job,
-  table: ListBlockTable,
-  quantizer: CoarseQuantizer,
-  probes: Heap,
-  likely: u32,
-  whole: u32,
-  now: u32,
-): u32 {
+/** Scans the first `likely` of the lists found, the first `whole` of them with all of their blocks and the first `spilled` with their spilled rows. */
+function scanLists(search: ListSearch, likely: u32, whole: u32, spilled: u32): void {
+  const query = search.query;
+  const probes = search.probes;
+  const quantizer = search.quantizer;
+  const job = search.job;
+  if (spilled) clearScanned(search);
+  for (let i: u32 = 0; i < spilled; i++) markScanned(search, rowAt(probes, i));
+  job.readAhead = 0;
+  for (let i: u32 = 0; i < likely; i++) job.readAhead += readListAhead(search, rowAt(probes, i), i >= whole);
+  for (let i: u32 = 0; i < spilled; i++) job.readAhead += readSpilledAhead(query, search.table, rowAt(probes, i));
+  scanList(search, search.table.nLists, -1, false, 0);
+  let done = scanNearest(search, likely, whole);
+  for (let i: u32 = 0; i < likely; i++) {
+    const list = rowAt(probes, i);
+    const base = squareToCentroid(quantizer, list, scoreAt(probes, i));
+    done = scanList(search, list, base, i >= whole, done);
+  }
+  // After all vectors that are at hand, so that few others are looked at.
+  for (let i: u32 = 0; i < spilled; i++) {
+    const list = rowAt(probes, i);
+    scanSpilled(search, list, squareToCentroid(quantizer, list, scoreAt(probes, i)));
+  }
+  const nearest = search.nearest;
+  scoreWaiting(query, nearest, search.waiting);
+  // Here, since a call of `sortHeap` takes longer.
+  if (search.nMissing || nearest.size < nearest.capacity) return;
+  sortHeap(nearest);
+  search.isSorted = 1;
+}
+
+/** Scans the first blocks of the lists as `scanFirst` does, and returns how many. */
+function scanNearest(search: ListSearch, likely: u32, whole: u32): u32 {
+  const query = search.query;
+  const nearest = search.nearest;
+  const table = search.table;
+  const probes = search.probes;
+  const job = search.job;
   const jobs = roomForJobs(query);
   let count: u32 = 0;
   let scanned: u32 = 0;
   for (let i: u32 = 0; i < likely; i++) {
     const list = rowAt(probes, i);
-    const base = squareToCentroid(quantizer, list, scoreAt(probes, i));
+    const base = squareToCentroid(search.quantizer, list, scoreAt(probes, i));
     const end = firstOf(table, list + 1);
     for (let number = firstOf(table, list); number < end; number++) {
-      if (!isScanned(table, number, i >= whole)) continue;
-      if (count == jobsTogether) return scanned + scanTogether(query, heap, jobs, count, table.waiting);
-      setJob(query, table, job, number, base, now);
+      if (!isScanned(search, number, i >= whole)) continue;
+      if (count == jobsTogether) return scanned + scanTogether(query, nearest, jobs, count, search.waiting);
+      setJob(search, job, number, base);
       if (count == 0 && !isPruned(query, job)) {
-        scanJob(query, heap, job);
+        scanJob(query, nearest, job);
         scanned++;
         continue;
       }
       const together = jobAt(jobs, count++);
       together.accepted = 0;
-      setJob(query, table, together, number, base, now);
+      setJob(search, together, number, base);
     }
   }
-  return scanned + scanTogether(query, heap, jobs, count, table.waiting);
-}
-
-function markScanned(table: ListBlockTable, list: u32, now: u32): void {
-  const end = firstOf(table, list + 1);
-  for (let number = firstOf(table, list); number < end; number++) listBlockAt(table, number).scannedAt = now;
+  return scanned + scanTogether(query, nearest, jobs, count, search.waiting);
 }
 
 /**
  * Reads one byte of each page of codes that a scan will read, and returns the sum. The waits for memory overlap across all lists;
  * in the scan they would come one after the other.
  */
-export function readListAhead(query: Query, table: ListBlockTable, list: u32, unspilled: bool): u32 {
+function readListAhead(search: ListSearch, list: u32, unspilled: bool): u32 {
+  const table = search.table;
+  const groupsBytes = <usize>search.query.groups << 4;
   let sum: u32 = 0;
   const end = firstOf(table, list + 1);
   for (let number = firstOf(table, list); number < end; number++) {
-    if (!isScanned(table, number, unspilled)) continue;
+    if (!isScanned(search, number, unspilled)) continue;
     const block = listBlockAt(table, number).block;
     if (!block.codes) continue;
     sum += load<u8>(block.factors);
-    const last = block.codes + <usize>((block.n + 31) >>> 5) * (<usize>query.groups << 4) - 1;
+    const last = block.codes + <usize>((block.n + 31) >>> 5) * groupsBytes - 1;
     sum += touchPages(block.codes, last);
   }
   return sum;
@@ -166,28 +133,19 @@ export function readListAhead(query: Query, table: ListBlockTable, list: u32, un
  * Scans the blocks of a list that are in memory, or those whose rows are not spilled, as far as they have a match. `base` is |q - c|^2 in list space. The first `done`
  * blocks are scanned already; returns how many of those after this list are.
  */
-export function scanList(
-  query: Query,
-  heap: Heap,
-  job: Job,
-  table: ListBlockTable,
-  list: u32,
-  base: f64,
-  unspilled: bool,
-  now: u32,
-  done: u32,
-): u32 {
+function scanList(search: ListSearch, list: u32, base: f64, unspilled: bool, done: u32): u32 {
+  const table = search.table;
   let left = done;
   const end = firstOf(table, list + 1);
   for (let number = firstOf(table, list); number < end; number++) {
-    if (!isScanned(table, number, unspilled)) continue;
+    if (!isScanned(search, number, unspilled)) continue;
     if (left) {
       left--;
       continue;
     }
-    setJob(query, table, job, number, base, now);
-    if (mayWait(heap) && isPruned(query, job)) scanLater(query, heap, job, table);
-    else scanJob(query, heap, job);
+    setJob(search, search.job, number, base);
+    if (mayWait(search.nearest) && isPruned(search.query, search.job)) scanLater(search);
+    else scanJob(search.query, search.nearest, search.job);
   }
   return left;
 }
@@ -202,13 +160,15 @@ function mayWait(heap: Heap): bool {
 }
 
 /** As `scanJob`, if `mayWait`: the rows found wait for their scores. */
-function scanLater(query: Query, heap: Heap, job: Job, table: ListBlockTable): void {
+function scanLater(search: ListSearch): void {
+  const query = search.query;
+  const job = search.job;
   const block = job.block;
   const number = job.number;
   const rows = query.scratch;
-  const within = codesWithin(query, heap, block.n, block.factors, block.codes, job.base, rows);
+  const within = codesWithin(query, search.nearest, block.n, block.factors, block.codes, job.base, rows);
   for (let i: u32 = 0; i < within; i++) {
     const row = load<u32>(rows + (<usize>i << 2));
-    if (isAccepted(job, row)) addRow(query, heap, table, number, row);
+    if (isAccepted(job, row)) addRow(search, number, row);
   }
 }

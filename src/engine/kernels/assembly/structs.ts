@@ -65,7 +65,7 @@ export class Block {
   codes: usize;
   /** 1: float32 arithmetic can neither overflow nor lose a difference on these rows. */
   fitsFloat32: u32;
-  /** The `now` of the latest `searchLists` that scanned it; 0: none did. */
+  /** The `now` of the latest search that scanned it; 0: none did. */
   lastUse: u32;
   /** Of scalar codes, their precision (see scalar.ts) and scales, n float32; 0: the vectors are float32. */
   precision: u32;
