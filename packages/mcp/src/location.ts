@@ -10,24 +10,33 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import type { StorageLocation } from "sealdex/core";
-import { parseLocation } from "sealdex/wire";
 
 export const defaultLocation = join(homedir(), ".sealdex", "mcp");
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-export function readLocation(text: string, environment: Environment): StorageLocation {
+export function parseLocation(text: string, environment: Environment): StorageLocation {
   // One letter is a drive of Windows.
   if (!/^[a-z][a-z0-9]+:/i.test(text)) return { location: "local", path: resolve(expandHome(text)) };
-  // A process list shows arguments, so keys of buckets are not among them.
-  const isUrl = /^(s3|gs):\/\/[^/?@]+([/?]|$)|^(rediss?|postgres(ql)?):\/\//.test(text);
-  const location = isUrl ? parseLocation(text) : undefined;
-  if (location === undefined)
+  if (/^rediss?:\/\//.test(text)) return { location: "redis", connectionString: text };
+  if (/^postgres(ql)?:\/\//.test(text)) return { location: "postgres", connectionString: text };
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const { region, endpoint, ...others } = Object.fromEntries(url?.searchParams ?? []);
+  const isBucket = url && /^(s3|gs):$/.test(url.protocol) && url.hostname !== "" && url.username === "";
+  if (!isBucket || Object.keys(others).length > 0)
     throw new Error(
       "--location: expected a folder, s3://bucket/prefix?region=…&endpoint=…, gs://bucket/prefix, redis://… or postgres://…",
     );
-  const { GCS_HMAC_ACCESS_ID: accessKey, GCS_HMAC_SECRET: secretKey } = environment;
-  return location.location === "gcs" ? { ...location, accessKey, secretKey } : location;
+  const path = decodeURIComponent(url.pathname.replace(/^\//, ""));
+  const bucket = {
+    bucket: url.hostname,
+    ...(path !== "" && { path }),
+    ...(region && { region }),
+    ...(endpoint && { endpoint }),
+  };
+  if (url.protocol === "s3:") return { location: "s3", ...bucket };
+  const { GCS_HMAC_ACCESS_ID, GCS_HMAC_SECRET } = environment;
+  return { location: "gcs", ...bucket, accessKey: GCS_HMAC_ACCESS_ID, secretKey: GCS_HMAC_SECRET };
 }
 
 /** Clients start the server without a shell, which would do this. */

@@ -10,7 +10,7 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { DocumentIndex } from "./documents/document-index.js";
 import { digestOf, memory } from "./documents/document.js";
 import { checkReference, openKeySource } from "./key-source.js";
-import { defaultLocation, expandHome, readLocation } from "./location.js";
+import { defaultLocation, expandHome, parseLocation } from "./location.js";
 import { createServer, type Served } from "./server/create-server.js";
 
 // Only messages of the protocol may be on the standard output, also if a dependency prints a warning.
@@ -74,7 +74,7 @@ async function run(options: Options): Promise<void> {
   const token = options.http === undefined ? "" : readToken(options);
   const { folder: folderPath, readOnly } = options;
   const index = new DocumentIndex({
-    location: readLocation(options.location, process.env),
+    location: parseLocation(options.location, process.env),
     indexName: options.index,
     key: (create) => openKeySource({ reference, create, environment: process.env }),
     create: !readOnly || folderPath !== undefined,

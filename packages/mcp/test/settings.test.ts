@@ -7,12 +7,12 @@ import { promisify } from "node:util";
 import { createClient, fileKey, generateKey } from "sealdex/core";
 import { expect, test } from "vitest";
 import { openKeySource } from "../src/key-source.js";
-import { readLocation } from "../src/location.js";
+import { parseLocation } from "../src/location.js";
 import { call, connectStdio, inStep, program, until, Workspace } from "./start-server.js";
 
 test("locations", () => {
   const environment = { GCS_HMAC_ACCESS_ID: "id", GCS_HMAC_SECRET: "secret" };
-  const parse = (text: string) => readLocation(text, environment);
+  const parse = (text: string) => parseLocation(text, environment);
   expect(parse("~/index")).toEqual({ location: "local", path: join(homedir(), "index") });
   expect(parse("data")).toEqual({ location: "local", path: resolve("data") });
   expect(parse("s3://bucket/a/b?region=eu-north-1&endpoint=https%3A%2F%2Fs3.example")).toEqual({
