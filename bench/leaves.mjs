@@ -32,6 +32,8 @@ const numbers = ["rows", "dimension", "shards", "leaves", "routers", "seconds"].
 const [rows, dimension, shards, leafCount, routerCount, seconds] = numbers;
 const clientCount = 8;
 const queryCount = 1000;
+/** Until the code of all processes is compiled: before, a request to a leaf takes several times its processor time. */
+const warmQueries = 10_000;
 const k = 10;
 /** Clock ticks of a process per second, as Linux counts them. */
 const ticksPerSecond = 100;
@@ -131,14 +133,14 @@ async function ask(index, i, options) {
 
 const quantile = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
 
-/** The times of queries by all clients until `ms` have passed, sorted. */
-async function load(indexes, ms) {
+/** The times of queries by all clients, sorted, until `ms` have passed or there are `most`. */
+async function load(indexes, { ms = Infinity, most = Infinity }) {
   const times = [];
   const end = performance.now() + ms;
   let asked = 0;
   await Promise.all(
     Array.from({ length: clientCount }, async (_, client) => {
-      while (performance.now() < end) {
+      while (asked < most && performance.now() < end) {
         const answer = await ask(indexes[client % indexes.length], asked++, { recall: 0.95 });
         times.push(answer.ms);
       }
@@ -158,9 +160,9 @@ async function measure(name, services, indexes) {
     const { ids } = await ask(indexes[0], i, { recall: 0.95 });
     found += ids.filter((id) => expected[i].has(id)).length;
   }
-  await load(indexes, 3000);
+  await load(indexes, { most: warmQueries });
   const before = { time: processorTime(services), reads: await reads(services) };
-  const times = await load(indexes, 1000 * seconds);
+  const times = await load(indexes, { ms: 1000 * seconds });
   const time = processorTime(services) - before.time;
   const perQuery = ((await reads(services)) - before.reads) / times.length;
   const alone = [];
@@ -212,7 +214,7 @@ try {
   await measure("routers and leaves", [...routers, ...leaves], indexes);
 
   leaves[0].child.kill("SIGSTOP");
-  const stopped = await load(indexes, 1000 * seconds);
+  const stopped = await load(indexes, { ms: 1000 * seconds });
   leaves[0].child.kill("SIGCONT");
   console.log(
     `\nWith one leaf stopped: ${Math.round(stopped.length / seconds)} queries/s, p50 ${quantile(stopped, 0.5).toFixed(1)} ms, ` +
