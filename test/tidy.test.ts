@@ -50,8 +50,7 @@ const serverTable: Record<string, string> = {
   "access/": "http/ indexes/ processes/ fastify node:crypto rate-limiter-flexible sealdex/core sealdex/wire",
   "audit/":
     "access/ http/ settings/ fastify node:crypto node:fs/promises node:path sealdex/core sealdex/wire",
-  "leaves/":
-    "schemas/ node:crypto node:dns/promises node:http node:https node:perf_hooks node:stream/consumers sealdex/core sealdex/wire",
+  "leaves/": "schemas/ node:crypto node:dns/promises node:perf_hooks sealdex/core sealdex/wire undici",
   "settings/": "http/ leaves/ node:crypto node:fs node:net node:url pino sealdex/core sealdex/wire yaml",
   "metrics/": "http/ indexes/ fastify prom-client sealdex/core",
   "schemas/":

@@ -148,11 +148,28 @@ test("a leaf answers for no wrong API key and no key of one index", async () => 
   }
 });
 
-test("what is no search is refused", async () => {
+test("what is no search is refused, and the refusal quotes nothing of it", async () => {
   const leaf = await startLeaf();
-  for (const body of [{}, { shards: [] }]) {
-    expect(await leaf.post(leafRoute, body)).toMatchObject({ status: 422 });
+  const key = generateKey();
+  for (const body of [
+    {},
+    { shards: [] },
+    { collection: { ids_key: key } },
+    `{"ids_key": "${key}`,
+    key,
+    "null",
+  ]) {
+    expect(await leaf.post(leafRoute, body)).toEqual({
+      status: 422,
+      body: {
+        status_code: 422,
+        code: "invalid_request",
+        detail: "body: expected a search, as routers send it",
+      },
+    });
   }
+  const plain = { "Content-Type": "text/plain" };
+  expect(await leaf.post(leafRoute, {}, plain)).toMatchObject({ status: 415 });
 });
 
 test("leaves are a list of URLs, or the addresses of a name", async () => {

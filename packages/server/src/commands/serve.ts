@@ -108,7 +108,7 @@ async function serveHere(settings: Settings, version: string): Promise<void> {
     try {
       await app.close();
       await client.close();
-      asked?.close();
+      await asked?.close();
       await audit?.close();
       const opened = new Set([indexStore, configStore, ...(anchorStore ? [anchorStore] : [])]);
       await Promise.all([...opened].map((store) => store.close()));

@@ -16,9 +16,9 @@ import {
   type ShardRow,
   type ShardSearch,
 } from "sealdex/wire";
+import { Agent, request } from "undici";
 import { hedged } from "./hedged.js";
 import type { FindLeaves } from "./leaf-addresses.js";
-import { JsonSender } from "./json-sender.js";
 import { decodeFound, encodeSearch } from "../schemas/leaf.js";
 
 export const leafRoute = "/v1/leaf/search";
@@ -57,7 +57,9 @@ type Answer = { readonly rows: readonly (readonly ShardRow[])[] } | { readonly e
 
 export class Leaves {
   readonly #find: FindLeaves;
-  readonly #sender: JsonSender;
+  // With `fetch`, or `request` of Node.js, a request takes about twice the processor time.
+  readonly #agent = new Agent({ headersTimeout: answerMsMax, bodyTimeout: answerMsMax });
+  readonly #headers: Readonly<Record<string, string>>;
   readonly #times: LeafTimes | undefined;
   #recent = createHistogram();
   #known: readonly string[] = [];
@@ -66,12 +68,12 @@ export class Leaves {
 
   constructor(find: FindLeaves, apiKey: string, times?: LeafTimes) {
     this.#find = find;
-    this.#sender = new JsonSender({ "X-API-Key": apiKey, Accept: mediaType }, answerMsMax);
+    this.#headers = { "Content-Type": "application/json", "X-API-Key": apiKey, Accept: mediaType };
     this.#times = times;
   }
 
-  close(): void {
-    this.#sender.close();
+  close(): Promise<void> {
+    return this.#agent.destroy();
   }
 
   /** Throws `storage_unavailable` if no leaf answers for a shard, and the errors of leaves. */
@@ -137,10 +139,16 @@ export class Leaves {
     const ended = (result: "done" | "failed") =>
       this.#times?.asked(leaf, performance.now() - startedAt, result);
     try {
-      const text = JSON.stringify(encodeSearch(search, shards));
-      const { status, body } = await this.#sender.post(leaf + leafRoute, text, signal);
-      if (status !== 200) throw decodeError(status, body);
-      const rows = decodeFound(body, shards);
+      const { statusCode, body } = await request(leaf + leafRoute, {
+        dispatcher: this.#agent,
+        method: "POST",
+        headers: this.#headers,
+        body: JSON.stringify(encodeSearch(search, shards)),
+        signal,
+      });
+      const answer = await body.json();
+      if (statusCode !== 200) throw decodeError(statusCode, answer);
+      const rows = decodeFound(answer, shards);
       this.#recent.record(Math.max(1, Math.round(1000 * (performance.now() - startedAt))));
       ended("done");
       return { rows };

@@ -1,10 +1,10 @@
 /** The JSON between routers and leaves. Both are replicas of one version. */
 
-import { createSecretKey, type KeyObject } from "node:crypto";
+import type { KeyObject } from "node:crypto";
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { SealdexError } from "sealdex/core";
-import { type ShardAddress, type ShardRow, type ShardSearch, topKMax } from "sealdex/wire";
+import { invalid, type ShardAddress, type ShardRow, type ShardSearch, topKMax } from "sealdex/wire";
 import { answers, closed, indexKey } from "./shapes.js";
 
 const shardsMax = 4096;
@@ -41,13 +41,14 @@ const foundBody = Type.Object({
   ),
 });
 
-// Compiled: to interpret the schema takes longer than the search.
+// Compiled: to interpret a schema takes longer than the search.
+const asked = Compile(searchBody);
 const found = Compile(foundBody);
 
 /** The schema of the route. */
-export const searchSchema = { hide: true, body: searchBody, response: answers(foundBody) };
+export const searchSchema = { hide: true, response: answers(foundBody) };
 
-export type SearchBody = Static<typeof searchBody>;
+type SearchBody = Static<typeof searchBody>;
 type FoundBody = Static<typeof foundBody>;
 
 export function encodeSearch(search: ShardSearch, shards: readonly ShardAddress[]): SearchBody {
@@ -85,7 +86,10 @@ interface AskedSearch {
   readonly shards: ShardAddress[];
 }
 
-export function decodeSearch(body: SearchBody): AskedSearch {
+/** `keyOf`: the key of 64 hexadecimal characters. Throws `invalid_request`. */
+export function decodeSearch(text: string, keyOf: (text: string) => KeyObject): AskedSearch {
+  const body = parsed(text);
+  if (!asked.Check(body)) throw invalid("body: expected a search, as routers send it");
   const { collection, lists, recall, filter, namespace, shards } = body;
   const bytes = Buffer.from(body.vector_b64, "base64");
   return {
@@ -94,7 +98,7 @@ export function decodeSearch(body: SearchBody): AskedSearch {
         id: collection.id,
         keys: { id: keyOf(collection.ids_key), namespaceName: keyOf(collection.namespaces_key) },
       },
-      vector: new Float32Array(Uint8Array.from(bytes).buffer),
+      vector: new Float32Array(new Uint8Array(bytes).buffer),
       topK: body.top_k,
       effort: lists === "exact" ? lists : lists === undefined ? { lists, recall } : { lists },
       filter,
@@ -109,6 +113,15 @@ export function decodeSearch(body: SearchBody): AskedSearch {
       keys: keys.map(keyOf),
     })),
   };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Its message may quote keys.
+    return undefined;
+  }
 }
 
 export function encodeFound(
@@ -142,10 +155,11 @@ function refused(what: string): SealdexError {
   return new SealdexError("internal", `leaf: ${what}`);
 }
 
-function textOf(key: KeyObject): string {
-  return key.export().toString("hex");
-}
+/** A router sends the same keys with every search. */
+const texts = new WeakMap<KeyObject, string>();
 
-function keyOf(text: string): KeyObject {
-  return createSecretKey(text, "hex");
+function textOf(key: KeyObject): string {
+  const text = texts.get(key) ?? key.export().toString("hex");
+  texts.set(key, text);
+  return text;
 }
