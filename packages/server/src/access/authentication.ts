@@ -85,10 +85,11 @@ export function requireApiKeys(
   });
   // Not async: fastify must continue within this call.
   scope.addHook("onRequest", (request, _reply, done) => onBehalfOf(ownerOf(request), done));
-  scope.addHook("preHandler", async (request) => {
+  scope.addHook("preHandler", (request, _reply, done) => {
     const { caller } = request;
     const { indexName } = addressOf(request);
     if (caller !== undefined && indexName !== undefined) checkIndex(caller, indexName);
+    done();
   });
 }
 

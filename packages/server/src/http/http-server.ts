@@ -73,21 +73,22 @@ export function newServer({ limits, log, trustProxy = [], certificates }: Server
   server.server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
     server.server.emit("request", request, response);
   });
-  server.addHook("onRequest", async (request, reply) => {
+  // Hooks that wait for nothing call back: a promise of each would take longer than their work.
+  server.addHook("onRequest", (request, reply, done) => {
     reply.headers({ "X-Request-Id": request.id, "X-Content-Type-Options": "nosniff" });
+    // Not onResponse, which is not called if the client disconnected.
+    reply.raw.once("close", () => logRequest(request, reply));
+    done();
   });
   server.addHook("onError", async (request, _reply, error) => {
     request.failureCode = error instanceof SealdexError ? error.code : "invalid_request";
     const status = error.statusCode ?? 500;
     if (!(error instanceof SealdexError) && status >= 500) request.failureCode = "internal";
   });
-  server.addHook("onSend", async (_request, reply) => {
+  server.addHook("onSend", (_request, reply, _payload, done) => {
     // Closes the connection, unless the client keeps reading.
     reply.raw.setTimeout(stalledMsMax);
-  });
-  server.addHook("onRequest", async (request, reply) => {
-    // Not onResponse, which is not called if the client disconnected.
-    reply.raw.once("close", () => logRequest(request, reply));
+    done();
   });
   checkBodies(server, limits);
   server.setErrorHandler<SealdexError>(replyWithError);

@@ -7,9 +7,10 @@ import { whenEnded } from "../http/request-end.js";
 import type { Trainings } from "../indexes/trainings.js";
 
 export function measure(app: Server, metrics: Metrics, indexes: OpenIndexes, trainings: Trainings): void {
-  app.addHook("onRequest", async (request, reply) => {
+  app.addHook("onRequest", (request, reply, done) => {
     metrics.begin();
     whenEnded(reply, () => metrics.end(request, reply));
+    done();
   });
   metrics.gauge("sealdex_open_indexes", "Indexes that are kept open.", () => indexes.count);
   metrics.measuredRecall(() => indexes.leastRecall());
