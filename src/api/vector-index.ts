@@ -284,6 +284,12 @@ export interface Client extends AsyncDisposable {
   /** Like `deleteIndex`, but throws `invalid_request` for an index. */
   deleteCollection(options: OpenIndexOptions): Promise<void>;
   /**
+   * Splits shards of a collection in two, the one with most items first, until it has `shards`; if it has as many, nothing is done.
+   * Others read and write meanwhile. After an interruption, repeat the call. Throws like `loadCollection`, and `storage_unavailable`
+   * if another process splits the shards, too. A service finishes the split even if the call is aborted.
+   */
+  splitShards(options: SplitShardsOptions): Promise<void>;
+  /**
    * Waits for running calls and releases all resources that the client opened; the caller's own
    * stores and database clients stay open. Later calls reject with `invalid_request`. `await using`
    * also closes a client.
@@ -294,12 +300,6 @@ export interface Client extends AsyncDisposable {
 /** A client of storage locations. */
 export interface EmbeddedClient extends Client {
   readonly kind: "embedded";
-  /**
-   * Splits shards of a collection in two, the one with most items first, until it has `shards`; if it has as many, nothing is done.
-   * Others read and write meanwhile. After an interruption, repeat the call. Throws like `loadIndex`, and `storage_unavailable`
-   * if another process splits the shards, too.
-   */
-  splitShards(options: SplitShardsOptions): Promise<void>;
   /** Memory of the process and of this client's cache. */
   memory(): MemoryUse;
 }

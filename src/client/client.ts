@@ -18,6 +18,7 @@ import type {
   ListIndexesOptions,
   LoadIndexOptions,
   OpenIndexOptions,
+  SplitShardsOptions,
   VectorIndex,
 } from "../api/vector-index.js";
 import { decodeNames, encodeAddress, encodeCreateIndex } from "./wire/wire.js";
@@ -58,6 +59,7 @@ export type {
   QueryOptions,
   Selection,
   SingleQuery,
+  SplitShardsOptions,
   StoredItem,
   TextQuery,
   TrainOptions,
@@ -174,6 +176,16 @@ class RemoteClient implements Client {
 
   async deleteCollection(options: OpenIndexOptions): Promise<void> {
     return this.#delete(takeOptions(options, methodOptions.deleteCollection), { collection: true });
+  }
+
+  async splitShards(options: SplitShardsOptions): Promise<void> {
+    options = takeOptions(options, methodOptions.splitShards);
+    const { shards, signal } = options;
+    checkInteger(shards, 1, shardsMax, "shards");
+    const body = { ...encodeAddress(options), shards };
+    await this.#connection.calls.write(signal, () =>
+      this.#connection.post("/v1/indexes/split", body, { signal }),
+    );
   }
 
   async #delete(options: OpenIndexOptions, condition: { readonly collection?: true }): Promise<void> {

@@ -84,6 +84,21 @@ test("a rotation, an anchor, a training and a deletion reach the whole collectio
   expect(await codeOf(collection.count())).toBe("not_found");
 });
 
+test("shards are split over HTTP while others have the collection open, and the results stay the same", async () => {
+  const twins = await createTwins(embedded, 3, undefined, remote);
+  await fill(twins);
+  const elsewhere = await embedded.loadCollection(twins.named);
+  const ids = await elsewhere.listIds();
+  await remote.splitShards({ ...twins.named, shards: 6 });
+  await remote.splitShards({ ...twins.named, shards: 6 });
+  expect(await elsewhere.listIds()).toEqual(ids);
+  for (const collection of [twins.collection, elsewhere]) {
+    expect(await collection.describe()).toMatchObject({ shards: 6 });
+  }
+  await changeAll(twins);
+  await expectSame(twins, 4);
+});
+
 test("errors of both clients have the same code and words", async () => {
   const [named, plain, other] = [newName(), newName(), newName()];
   const collection = await remote.createCollection({ ...named, shards: 2 });
@@ -110,6 +125,13 @@ test("errors of both clients have the same code and words", async () => {
     (client) => client.deleteIndex(wrong),
     (client) => client.loadCollection({ ...named, indexName: "absent" }),
     (client) => client.deleteCollection({ ...named, indexName: "absent" }),
+    ...[0, 4097, 1.5, undefined, "8"].map(
+      (shards) => (client: Client) => client.splitShards({ ...named, shards: shards as number }),
+    ),
+    (client) => client.splitShards({ ...named, shards: 2, anchor: "x" } as never),
+    (client) => client.splitShards({ ...plain, shards: 2 }),
+    (client) => client.splitShards({ ...wrong, shards: 2 }),
+    (client) => client.splitShards({ ...named, indexName: "absent", shards: 2 }),
     (client) => client.loadCollection({ ...named, anchor: "x" }),
     (client) => client.loadCollection({ ...named, shards: 2 } as never),
     async (client) => (await client.loadIndex(named)).wraps.list(),
@@ -179,12 +201,16 @@ test("plain requests: every route takes a collection, and what it cannot do is 4
   await send("/v1/indexes/train", { n_lists: 1 });
   await send("/v1/indexes/compact");
   await send("/v1/indexes/reencrypt");
+  await send("/v1/indexes/split", { shards: 4 });
   const { anchor } = await send("/v1/indexes/anchor");
   await send("/v1/indexes/anchor", { anchor });
   expect(await send("/v1/indexes/namespaces")).toEqual({ namespaces: ["red"] });
   const { receipt } = await send("/v1/indexes/erase", { namespace: "red" });
   await send("/v1/indexes/read_receipt", { receipt });
-  expect(await send("/v1/indexes/describe")).toMatchObject({ index_config: { shards: 3 }, is_trained: true });
+  expect(await send("/v1/indexes/describe")).toMatchObject({ index_config: { shards: 4 }, is_trained: true });
+  for (const shards of [0, "4", undefined]) {
+    expect(await send("/v1/indexes/split", { shards }, 422)).toMatchObject({ code: "invalid_request" });
+  }
   const notSupported = [
     ["/v1/indexes/wraps/list", {}],
     ["/v1/indexes/wraps/add", { name: "r", wrap_key: generateKey(), access: "read-only" }],

@@ -92,6 +92,29 @@ test.each([
   expect(recorded.map(({ index }) => index).filter((name) => (name ?? "own") !== "own")).toEqual([]);
 });
 
+test("shards are split by an admin API key that may use the collection alone, and the audit log records it", async () => {
+  const lines = await onService(async (service) => {
+    const address = await service.newIndex({ shards: 2 });
+    const index = address.index_name;
+    for (const [details, status] of [
+      [{ scopes: ["read", "write"] }, 403],
+      [{ scopes: ["admin"], indexes: ["another"] }, 403],
+      [{ scopes: ["admin"], indexes: [index] }, 200],
+    ] as const) {
+      const headers = await issue(service, details);
+      expect(await service.post("/v1/indexes/split", { ...address, shards: 3 }, headers)).toMatchObject({
+        status,
+      });
+    }
+  });
+  const splits = lines.filter(({ action }) => action === "POST /v1/indexes/split");
+  expect(splits.map(({ status, code }) => [status, code])).toEqual([
+    [403, "forbidden"],
+    [403, "forbidden"],
+    [200, undefined],
+  ]);
+});
+
 test("a name that the service gives to a shard is none that a request can use", async () => {
   await onService(async (service) => {
     const { index_key } = await service.newIndex({ shards: 2 });
@@ -123,6 +146,7 @@ test("a service with a key of its own makes, fills and deletes collections witho
     expect(await send("/v1/vectors/query", { query_vectors: [1, 2] })).toMatchObject({
       results: [{ id: "a" }],
     });
+    await send("/v1/indexes/split", { shards: 4 });
     const opened = await client.loadCollection({ indexName: "kept", indexKey });
     expect(await opened.count()).toBe(1);
     await send("/v1/indexes/delete", { collection: true });

@@ -215,6 +215,7 @@ describe("all endpoints", () => {
       "delete",
       "train",
       "compact",
+      "split",
       "rotate_key",
       "reencrypt",
       "wraps/add",

@@ -29,6 +29,7 @@ beforeEach(() => {
     createCollection: (options) => client.createCollection(options),
     loadCollection: (options) => client.loadCollection(options),
     deleteCollection: (options) => client.deleteCollection(options),
+    splitShards: (options) => client.splitShards(options),
     close: () => client.close(),
   };
   indexes = new OpenIndexes(watched, limits);

@@ -14,6 +14,7 @@ const table: Readonly<Record<string, readonly Scope[]>> = {
   "POST /v1/indexes/create": ["write"],
   "POST /v1/indexes/train": ["write"],
   "POST /v1/indexes/compact": ["write"],
+  "POST /v1/indexes/split": ["admin"],
   "POST /v1/indexes/namespaces": ["read"],
   "POST /v1/indexes/read_receipt": readOrWrite,
   "POST /v1/indexes/erase": ["write"],

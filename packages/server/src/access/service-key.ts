@@ -27,6 +27,7 @@ export function useServiceKey(scope: Server, client: Client, provider: KeyProvid
     createCollection: (options) => client.createCollection(resolve(options)),
     loadCollection: (options) => client.loadCollection(resolve(options)),
     deleteCollection: (options) => client.deleteCollection(resolve(options)),
+    splitShards: (options) => client.splitShards(resolve(options)),
     listIndexes: (options) => client.listIndexes(options),
     close: () => client.close(),
     [Symbol.asyncDispose]: () => client.close(),

@@ -40,7 +40,7 @@ export const limitTable = {
     "512 MiB, at most a quarter of the heap",
   ),
   requestsMax: count(128, "Concurrent requests"),
-  longRequestsMax: count(2, "Concurrent trainings, compactions and renewals of data keys"),
+  longRequestsMax: count(2, "Concurrent trainings, compactions, renewals of data keys and splits of shards"),
   resultBytesMax: bytes(64 * MiB, "Results of one request, in memory"),
   // Relative to the heap, which holds results; the rest is for running requests.
   resultsBytesMax: bytes(
@@ -59,7 +59,7 @@ export const limitTable = {
   waitingMax: count(1000, "Waiting requests"),
   waitMsMax: ms(
     30_000,
-    "Queueing time before a 503, except for training, compaction and renewals of data keys",
+    "Queueing time before a 503, except for training, compaction, renewals of data keys and splits of shards",
   ),
   eventLoopDelayMsMax: ms(2000, "Mean delay of the event loop beyond which requests are refused"),
   heapBytesMax: bytes(

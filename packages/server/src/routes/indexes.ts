@@ -69,6 +69,16 @@ export function addIndexRoutes(app: Server, { client, indexes, limits, reading }
     },
   );
 
+  app.post(
+    "/v1/indexes/split",
+    { schema: schemas.splitShards, config: { isLong: true } },
+    async ({ body }) => {
+      const address = decodeAddress(body);
+      await client.splitShards({ ...address, shards: body.shards });
+      return { status: "success", message: `Shards of collection '${address.indexName}' split successfully` };
+    },
+  );
+
   app.post("/v1/indexes/rotate_key", { schema: schemas.rotateKey }, async ({ body }) => {
     const address = decodeAddress(body);
     await indexes.rotateKey(address, decodeRotateKey(body).newKey);

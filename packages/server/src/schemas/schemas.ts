@@ -169,6 +169,13 @@ export const compactIndex = post(
   address,
 );
 
+export const splitShards = post(
+  "indexes",
+  "Splits shards of a collection while it is in use. Responds when it is done; after an error, repeat the request.",
+  done,
+  { ...address, shards: Type.Integer({ description: "Their number afterwards, 1 to 4,096." }) },
+);
+
 export const listIndexes = {
   tags: ["indexes"],
   summary: "Names of indexes, in the order of code points.",
