@@ -90,7 +90,10 @@ test("a collection is not copied as an index, but its items are", async () => {
     from: { indexLocation: store },
     to: { indexLocation: createMemoryStore() },
   });
-  await expect(copying).rejects.toMatchObject({ code: "invalid_request" });
+  await expect(copying).rejects.toMatchObject({
+    code: "not_supported",
+    message: 'index "notes": expected an index, it is a collection',
+  });
   const larger = await open(store).createCollection({ ...named, indexName: "larger", shards: 5 });
   await importItems({ to: larger, lines: exportItems({ from: collection }) });
   expect(await larger.listIds()).toEqual(await collection.listIds());

@@ -56,8 +56,8 @@ const copyOptions = optionNames<CopyIndexOptions>("copyIndex", {
 /**
  * Copies an index and verifies the copy, which has the same keys. Another name takes the owner's key, and makes another copy, also
  * within one location. Throws as `loadIndex`; `already_exists` if the name is taken at `to`; `corrupt` or `missing_object` if
- * the source is damaged; `forbidden` for another name without the owner's key. After a failure or an interruption, the same
- * call continues the copy.
+ * the source is damaged; `forbidden` for another name without the owner's key; `not_supported` for a collection. After a failure
+ * or an interruption, the same call continues the copy.
  */
 export async function copyIndex(options: CopyIndexOptions): Promise<void> {
   options = takeOptions(options, copyOptions);

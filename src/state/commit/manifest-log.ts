@@ -311,10 +311,13 @@ export class ManifestLog {
   #checkKind({ shards }: Manifest): void {
     this.#isCollection ??= shards !== undefined;
     if ((shards !== undefined) === this.#isCollection) return;
-    const found = this.#isCollection
-      ? "expected a collection, it is an index; use loadIndex and deleteIndex"
-      : "expected an index, it is a collection";
-    throw new SealdexError("invalid_request", `index "${this.#index.indexName}": ${found}`);
+    const index = `index "${this.#index.indexName}"`;
+    throw this.#isCollection
+      ? new SealdexError(
+          "invalid_request",
+          `${index}: expected a collection, it is an index; use loadIndex and deleteIndex`,
+        )
+      : new SealdexError("not_supported", `${index}: expected an index, it is a collection`);
   }
 }
 
