@@ -1,6 +1,6 @@
 /** The JSON between routers and leaves. Both are replicas of one version. */
 
-import type { KeyObject } from "node:crypto";
+import { createSecretKey, type KeyObject } from "node:crypto";
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { SealdexError } from "sealdex/core";
@@ -86,8 +86,8 @@ interface AskedSearch {
   readonly shards: ShardAddress[];
 }
 
-/** `keyOf`: the key of 64 hexadecimal characters. Throws `invalid_request`. */
-export function decodeSearch(text: string, keyOf: (text: string) => KeyObject): AskedSearch {
+/** Throws `invalid_request`. */
+export function decodeSearch(text: string): AskedSearch {
   const body = parsed(text);
   if (!asked.Check(body)) throw invalid("body: expected a search, as routers send it");
   const { collection, lists, recall, filter, namespace, shards } = body;
@@ -155,11 +155,10 @@ function refused(what: string): SealdexError {
   return new SealdexError("internal", `leaf: ${what}`);
 }
 
-/** A router sends the same keys with every search. */
-const texts = new WeakMap<KeyObject, string>();
-
 function textOf(key: KeyObject): string {
-  const text = texts.get(key) ?? key.export().toString("hex");
-  texts.set(key, text);
-  return text;
+  return key.export().toString("hex");
+}
+
+function keyOf(text: string): KeyObject {
+  return createSecretKey(text, "hex");
 }
