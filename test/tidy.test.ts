@@ -56,7 +56,7 @@ const serverTable: Record<string, string> = {
   "schemas/":
     "access/ audit/ indexes/ metrics/ node:crypto sealdex/core sealdex/wire typebox typebox/compile",
   "routes/":
-    "access/ audit/ http/ indexes/ leaves/ metrics/ processes/ schemas/ fastify node:crypto node:http sealdex/core sealdex/wire",
+    "access/ audit/ http/ indexes/ metrics/ processes/ schemas/ fastify node:crypto node:http sealdex/core sealdex/wire",
   "app.ts": "access/ audit/ http/ indexes/ metrics/ processes/ routes/ fastify sealdex/core sealdex/wire",
   "jobs/":
     "settings/ @aws-sdk/client-s3 bullmq hyparquet hyparquet-compressors node:fs node:fs/promises node:path node:stream node:zlib sealdex/core sealdex/wire",

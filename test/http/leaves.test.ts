@@ -13,7 +13,8 @@ import {
 } from "../../src/core.js";
 import { createRouter } from "../../src/index/collection/router.js";
 import { parseLeaves } from "../../packages/server/src/leaves/leaf-addresses.js";
-import { Leaves, leafRoute } from "../../packages/server/src/leaves/leaves.js";
+import { Leaves } from "../../packages/server/src/leaves/leaves.js";
+import { leafRoute } from "../../packages/server/src/schemas/leaf.js";
 import { randomItems } from "../collection/twins.js";
 import { type RunningService, startService } from "./service.js";
 

@@ -7,13 +7,12 @@ import { createApp } from "../app.js";
 import { expiryOf, readCertificates } from "../http/certificates.js";
 import { AuditLog } from "../audit/audit-log.js";
 import { openLog, textOf } from "../settings/log-output.js";
-import { Leaves } from "../leaves/leaves.js";
 import { measureCache } from "../metrics/measure-cache.js";
 import { Metrics } from "../metrics/metrics.js";
 import { unknownVariables } from "../settings/load-settings.js";
 import { supervise } from "../processes/supervise.js";
 import { Siblings } from "../processes/siblings.js";
-import { requireKeys, type Settings } from "../settings/settings.js";
+import { type LeafSettings, requireKeys, type Settings } from "../settings/settings.js";
 import { traced } from "../http/tracing.js";
 
 /** Time limit of storage in the readiness check. */
@@ -62,7 +61,7 @@ async function serveHere(settings: Settings, version: string): Promise<void> {
     configLocation: configStore,
     ...(anchorStore && { anchorLocation: anchorStore }),
   };
-  const asked = leaves && new Leaves(leaves.find, leaves.apiKey, metrics);
+  const asked = leaves && (await openLeaves(leaves, metrics));
   const client = asked === undefined ? createClient(stores) : createRouter(stores, asked.search);
   measureCache(metrics, client);
   const certificates = tls && readCertificates(tls);
@@ -140,6 +139,12 @@ async function serveHere(settings: Settings, version: string): Promise<void> {
           : `process ${process.pid} is ready`,
     }),
   });
+}
+
+/** Loaded by routers alone, since the HTTP client takes 20 MB. */
+async function openLeaves({ find, apiKey }: LeafSettings, metrics: Metrics) {
+  const { Leaves } = await import("../leaves/leaves.js");
+  return new Leaves(find, apiKey, metrics);
 }
 
 /** A local path; of other locations, which contain secrets, the kind. */

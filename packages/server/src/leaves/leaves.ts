@@ -19,9 +19,7 @@ import {
 import { Agent, request } from "undici";
 import { hedged } from "./hedged.js";
 import type { FindLeaves } from "./leaf-addresses.js";
-import { decodeFound, encodeSearch } from "../schemas/leaf.js";
-
-export const leafRoute = "/v1/leaf/search";
+import { decodeFound, encodeSearch, leafRoute } from "../schemas/leaf.js";
 
 /** How long a leaf may take. */
 const answerMsMax = 30_000;

@@ -3,8 +3,7 @@
 import { checkUnlimited } from "../access/caller.js";
 import type { Server } from "../http/http-server.js";
 import { untilTooLong } from "../http/request-end.js";
-import { decodeSearch, encodeFound, searchSchema } from "../schemas/leaf.js";
-import { leafRoute } from "../leaves/leaves.js";
+import { decodeSearch, encodeFound, leafRoute, searchSchema } from "../schemas/leaf.js";
 import type { Services } from "./services.js";
 
 const sweepMs = 60_000;

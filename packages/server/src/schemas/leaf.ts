@@ -7,6 +7,8 @@ import { SealdexError } from "sealdex/core";
 import { invalid, type ShardAddress, type ShardRow, type ShardSearch, topKMax } from "sealdex/wire";
 import { answers, closed, indexKey } from "./shapes.js";
 
+export const leafRoute = "/v1/leaf/search";
+
 const shardsMax = 4096;
 const hexadecimal = (bytes: number) => Type.String({ pattern: `^[0-9a-f]{${2 * bytes}}$` });
 

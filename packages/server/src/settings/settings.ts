@@ -51,7 +51,7 @@ export interface Settings {
   readonly limits: Partial<Limits>;
 }
 
-interface LeafSettings {
+export interface LeafSettings {
   readonly find: FindLeaves;
   /** Accepted by all leaves. */
   readonly apiKey: string;
