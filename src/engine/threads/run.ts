@@ -89,5 +89,5 @@ function isPromise(needed: Needed): needed is Promise<unknown> {
 /** Whether it is a few calls that take no time. */
 function isSmall(needed: Needed): needed is readonly KernelCall[] {
   if (needed === undefined || isPromise(needed) || needed.length === 0) return false;
-  return needed.reduce((sum, { cost = Infinity }) => sum + cost, 0) < messageCost;
+  return needed.reduce((sum, { cost = Infinity }) => sum + cost, 0) <= messageCost;
 }
