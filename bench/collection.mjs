@@ -1,4 +1,4 @@
-// npm run bench -- collection [-- --rows 50000] [--queries 300] [--seconds 5]
+// npm run bench -- collection [--rows 50000] [--queries 300] [--seconds 5]
 //
 // A collection beside indexes, in one process, encrypted. Writing: 32 writers, each to a shard of its own, beside 32 writers to 32 indexes, upserts
 // of one row and of 100 rows, on a storage in memory whose requests take 10 milliseconds, and on local disk. Reading: warm queries of one index and
