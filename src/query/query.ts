@@ -165,7 +165,7 @@ function* searchGroup(
 ): Task<SearchResult[]> {
   const { topK, signal } = options;
   if (vectors.length > 1 && options.effort !== "exact" && !isPrefiltered(scope.matches)) {
-    if (searchesLists(scope, options)) return yield* searchListsTogether(scope, vectors, options, signal);
+    if (usesLists(scope, options)) return yield* searchListsTogether(scope, vectors, options, signal);
     if (scope.trained?.rowQuantizer === undefined)
       return yield* searchAllTogether(scope, vectors, topK, signal);
   }
@@ -178,14 +178,14 @@ function* searchGroup(
   return results;
 }
 
-function searchesLists(scope: SearchScope, { effort }: CheckedQuery): scope is TrainedScope {
+function usesLists(scope: SearchScope, { effort }: CheckedQuery): scope is TrainedScope {
   return isTrained(scope) && !isWhole(effort, scope.trained.quantizer.nLists);
 }
 
 function searchOne(scope: SearchScope, vector: Float32Array, options: CheckedQuery): Task<SearchResult> {
   const { matches } = scope;
   if (isPrefiltered(matches)) return searchPrefiltered(scope, matches, vector, options.topK);
-  return searchesLists(scope, options)
+  return usesLists(scope, options)
     ? searchLists(scope, vector, options, options.signal)
     : searchAll(scope, vector, options, options.signal);
 }

@@ -55,7 +55,7 @@ type Answer = { readonly rows: readonly (readonly ShardRow[])[] } | { readonly e
 
 export class Leaves {
   readonly #find: FindLeaves;
-  // With `fetch`, or `request` of Node.js, a request takes about twice the processor time.
+  // With `fetch`, or `request` of Node.js, the client takes about twice the processor time.
   readonly #agent = new Agent({ headersTimeout: answerMsMax, bodyTimeout: answerMsMax });
   readonly #headers: Readonly<Record<string, string>>;
   readonly #times: LeafTimes | undefined;

@@ -1,4 +1,4 @@
-/** The blocks of all lists, in memory or not, and what a search knows of them. */
+/** The blocks of all lists, in memory or not, and the search of one query among them. */
 
 import { Heap } from "./heap";
 import { CoarseQuantizer } from "./probe-lists";
