@@ -66,6 +66,19 @@ test("threads see memory that grew after they started", async () => {
   free(small);
 });
 
+test.each([0, 1, 2])("few calls do not wait for the many of others, with %i threads", async (size) => {
+  const threads = threadsOf(size);
+  const at = allocate(64);
+  floatsAt(at, 16).fill(1);
+  const call: KernelCall = { kernel: "halfSquares", args: [at, 1, 8, at + 32] };
+  const ended: string[] = [];
+  const many = threads.run(Array.from({ length: 200 }, () => call)).then(() => ended.push("many"));
+  const few = threads.run([call, call]).then(() => ended.push("few"));
+  await Promise.all([many, few]);
+  expect(ended).toEqual(["few", "many"]);
+  free(at);
+});
+
 test.each([0, 2])("a call that traps fails alone, with %i threads", async (size) => {
   const threads = threadsOf(size);
   const at = allocate(64);

@@ -150,7 +150,7 @@ function notAllocated(offset: number): SealdexError {
 const turnBytes = 2 ** 23;
 /** Of ranges that never wait, such as the memory of a query: a loop of queries may take no turn at all. */
 const atOnceBytes = 2 ** 16;
-/** Kept for calls on other threads, beyond which no more of these begin. */
+/** Of ranges that wait, beyond which no more may be kept: see `hold`. */
 const heldBytesMax = 2 ** 26;
 
 interface WaitingRange {
@@ -169,6 +169,7 @@ export class FreedRanges {
   #clearedBytes = 0;
   /** Whether the next turn clears. */
   #isDue = false;
+  /** How many holds have not ended. */
   #holders = 0;
 
   constructor(allocator: Allocator, clear: (offset: number, bytes: number) => void) {
@@ -197,8 +198,8 @@ export class FreedRanges {
   }
 
   /**
-   * Keeps ranges that are freed as they are, until the result is called. Undefined if many are kept already: calls that follow one another could
-   * keep more and more.
+   * Keeps ranges that are freed as they are, until the result is called. Undefined if too much memory waits already: holders that overlap
+   * for ever would keep all of it.
    */
   hold(): (() => void) | undefined {
     if (this.#waitingBytes > heldBytesMax) return undefined;

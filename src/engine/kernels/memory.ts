@@ -103,8 +103,8 @@ export function freeScratch(offset: number): void {
 }
 
 /**
- * Keeps memory that is freed as it is, for kernels that read it on other threads: call the result when these are done. Undefined if much is kept already:
- * then the calls are to be made on this thread.
+ * Keeps memory that is freed as it is, for kernels that read it on other threads: call the result when they are done. Undefined if 64 MiB wait already:
+ * then make the calls on this thread.
  */
 export function holdFreed(): (() => void) | undefined {
   return linearMemory().freed.hold();

@@ -25,10 +25,10 @@ export interface SpilledProbes {
   readonly rowsMax: number;
 }
 
-/** Of the struct, rounded up so that the next one is aligned. */
+/** Bytes of the kernel's struct, rounded up so that the next one is aligned. */
 const searchBytes = 8 * Math.ceil(listSearchLayout.bytes / 8);
 
-/** In multiply-adds: a scan takes some dozens of microseconds. */
+/** Multiply-adds: a search takes some dozens of microseconds. */
 const searchCost = 2 ** 18;
 
 type WordField = Exclude<keyof typeof listSearchLayout, "bytes" | "limit" | "spilledLimit">;
@@ -38,7 +38,7 @@ const noSpilled: SpilledProbes = { probes: 0, ratio: 0, rowsMax: 0 };
 /** The blocks of the lists, and the rows in them that are searched. Valid until the next await. */
 export interface SearchedLists {
   readonly table: ListBlockTable;
-  /** The one in which blocks were put that are in memory. */
+  /** Blocks that were put into the table in this epoch are in memory. */
   readonly epoch: number;
   /** Undefined: there is no filter. */
   readonly matching: MatchTable | undefined;

@@ -41,7 +41,8 @@ interface Thread {
 export class KernelThreads {
   readonly #size: number;
   readonly #threads = new Set<Thread>();
-  readonly #queue: Message[] = [];
+  /** Unsent messages, per call of `run`: these take turns, so that a query does not wait for a training. */
+  readonly #waiting: Message[][] = [];
   #refused = false;
   #workingHere = false;
   /** Time of the last turn of the event loop while calls ran here. */
@@ -57,27 +58,33 @@ export class KernelThreads {
    * after all have finished: no thread then writes to memory that the caller may free.
    */
   async run(calls: readonly KernelCall[]): Promise<void> {
-    const results = await Promise.all(grouped(calls).map((group) => this.#send(group)));
-    for (const error of results) if (error !== undefined) throw error;
+    const messages: Message[] = [];
+    const answers = grouped(calls).map(
+      (group) => new Promise<SealdexError | undefined>((settle) => messages.push({ calls: group, settle })),
+    );
+    if (messages.length > 0) this.#waiting.push(messages);
+    this.#feed();
+    for (const error of await Promise.all(answers)) if (error !== undefined) throw error;
   }
 
   /** Ends the threads. Unfinished calls fail; a later `run` starts new threads. */
   async close(): Promise<void> {
-    for (const job of this.#queue.splice(0)) job.settle(failed("closed"));
+    for (const { settle } of this.#waiting.splice(0).flat()) settle(failed("closed"));
     await Promise.all(Array.from(this.#threads, ({ worker }) => worker.terminate()));
   }
 
-  #send(calls: readonly KernelCall[]): Promise<SealdexError | undefined> {
-    return new Promise((resolve) => {
-      this.#queue.push({ calls, settle: resolve });
-      this.#feed();
-    });
+  /** The next message to send. */
+  #take(): Message | undefined {
+    const messages = this.#waiting.shift();
+    const next = messages?.shift();
+    if (messages !== undefined && messages.length > 0) this.#waiting.push(messages);
+    return next;
   }
 
   #feed(): void {
     for (let depth = 1; depth <= messagesAtOnce; depth++) {
       for (const thread of this.#threads) this.#fill(thread, depth);
-      while (this.#queue.length > 0 && this.#threads.size < this.#size && !this.#refused) {
+      while (this.#waiting.length > 0 && this.#threads.size < this.#size && !this.#refused) {
         const thread = this.#start();
         if (thread !== undefined) this.#fill(thread, depth);
       }
@@ -87,11 +94,11 @@ export class KernelThreads {
 
   #fill({ worker, sent }: Thread, depth: number): void {
     while (sent.length < depth) {
-      const job = this.#queue.shift();
-      if (job === undefined) return;
+      const message = this.#take();
+      if (message === undefined) return;
       if (sent.length === 0) worker.ref();
-      sent.push(job);
-      worker.postMessage(job.calls, []);
+      sent.push(message);
+      worker.postMessage(message.calls, []);
     }
   }
 
@@ -127,8 +134,8 @@ export class KernelThreads {
       if (!thread.online && cause !== undefined) {
         // The system has no room for a thread. No call has started, so none is lost.
         this.#refused = true;
-        this.#queue.unshift(...lost);
-      } else for (const job of lost) job.settle(failed("a thread ended during a call", cause));
+        if (lost.length > 0) this.#waiting.unshift(lost);
+      } else for (const { settle } of lost) settle(failed("a thread ended during a call", cause));
       this.#feed();
     });
     worker.unref();
@@ -137,17 +144,17 @@ export class KernelThreads {
 
   async #workHere(): Promise<void> {
     this.#workingHere = true;
-    for (let job = this.#queue.shift(); job !== undefined; job = this.#queue.shift()) {
+    for (let message = this.#take(); message !== undefined; message = this.#take()) {
       // Also counts time across many short runs.
       if (performance.now() - this.#turnedAt > holdMsMax) {
         await nextTurn();
         this.#turnedAt = performance.now();
       }
       try {
-        for (const call of job.calls) callKernel(call);
-        job.settle();
+        for (const call of message.calls) callKernel(call);
+        message.settle();
       } catch (cause) {
-        job.settle(failed("a call trapped", cause));
+        message.settle(failed("a call trapped", cause));
       }
     }
     this.#workingHere = false;
