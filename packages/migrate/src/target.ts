@@ -93,6 +93,7 @@ async function makeKey(path: string): Promise<void> {
 /** May hold a password, so no message repeats it. */
 function locationOf(to: string) {
   const location = parseLocation(to);
+  if (location?.location === "memory") throw invalid("--to: expected storage that outlives the command");
   if (location !== undefined) return location;
   throw invalid(`--to: expected ${locationForms}, or the http(s):// URL of a service`);
 }

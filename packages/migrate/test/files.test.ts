@@ -107,6 +107,8 @@ test("refusals are one line, name the row, and repeat no secret", async () => {
   expect(await one(metadata)).toContain("page: a field of the row and of its metadata");
   const to = await workspace.run("jsonl:rows.jsonl", ["--to", "s3://key:secret@"]);
   expect(to.stderr).toMatch(/^error: --to: expected file:/);
+  const memory = await workspace.run("jsonl:rows.jsonl", ["--to", "memory:"]);
+  expect(memory.stderr).toMatch(/^error: --to: expected storage that outlives the command/);
   expect(to.stderr).not.toContain("secret");
   const from = await workspace.run("pgvector:postgres://u:secret@");
   expect(from.stderr).not.toContain("secret");
