@@ -20,23 +20,16 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { runnerImport } from "vite";
 import { bundlersIn } from "./bundlers.mjs";
 import { withNext } from "./next.mjs";
+import { packAll } from "./packed.mjs";
+import { npm, root } from "./stage-package.mjs";
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const outer = mkdtempSync(join(tmpdir(), "sealdex-bundlers-"));
 const work = join(outer, "project");
 cpSync(join(root, "test", "bundlers"), work, { recursive: true });
-const npm = process.platform === "win32" ? "npm.cmd" : "npm";
 const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-
-function pack(folder) {
-  const args = ["pack", "--json", "--pack-destination", work];
-  const [{ filename }] = JSON.parse(execFileSync(npm, args, { cwd: folder, encoding: "utf8" }));
-  return join(work, filename);
-}
 
 const quick = ["--silent", "--no-audit", "--no-fund"];
 
@@ -46,7 +39,7 @@ function install(...packages) {
   execFileSync(npm, args, { cwd: work, stdio: "inherit" });
 }
 
-const [library, model] = [root, join(root, "packages", "model")].map(pack);
+const { sealdex: library, "sealdex-model": model } = packAll(outer);
 const chosen = process.argv.slice(2);
 const bundlers = Object.entries(bundlersIn(work)).filter(
   ([name]) => chosen.length === 0 || chosen.includes(name),

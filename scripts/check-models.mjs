@@ -9,8 +9,9 @@
 import { execFileSync, spawn } from "node:child_process";
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join, resolve } from "node:path";
+import { packAll } from "./packed.mjs";
+import { npm, root } from "./stage-package.mjs";
 
 const model = "all-MiniLM-L6-v2";
 const folder = resolve(process.env.SEALDEX_MODEL_FOLDER ?? join("..", "shared", "data", "models"));
@@ -18,25 +19,16 @@ if (!existsSync(join(folder, model, "config.json"))) {
   console.log(`Nothing checked: there is no ${model} in ${folder}.`);
   process.exit();
 }
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const work = mkdtempSync(join(tmpdir(), "sealdex-models-"));
-const npm = process.platform === "win32" ? "npm.cmd" : "npm";
 const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-
-function pack(place) {
-  const args = ["pack", "--json", "--pack-destination", work];
-  const [{ filename }] = JSON.parse(execFileSync(npm, args, { cwd: place, encoding: "utf8" }));
-  return join(work, filename);
-}
-
-const packed = [root, join(root, "packages", "model"), join(root, "packages", "server")].map(pack);
+const { sealdex: library, "sealdex-model": embedder, "sealdex-server": server } = packAll(work);
 const peers = ["@langchain/core", "@huggingface/transformers"].map(
   (name) => `${name}@${devDependencies[name]}`,
 );
 execFileSync(npm, ["init", "-y"], { cwd: work, stdio: "ignore" });
 // Of the hundred peers of @langchain/community, these are the ones that its transformers.js embeddings need.
 const quick = ["--silent", "--no-audit", "--no-fund", "--legacy-peer-deps"];
-execFileSync(npm, ["install", ...quick, ...packed, ...peers, "@langchain/community@^1.1.0"], {
+execFileSync(npm, ["install", ...quick, library, embedder, server, ...peers, "@langchain/community@^1.1.0"], {
   cwd: work,
   stdio: "inherit",
   env: { ...process.env, ONNXRUNTIME_NODE_INSTALL_CUDA: "skip" },

@@ -36,12 +36,13 @@ const {
   "sealdex-server": server,
   "langchain-sealdex": langchain,
 } = tarballs;
+const staged = join(dirname(library), "staged");
 for (const packed of Object.values(tarballs)) run("npx", ["--no", "publint", "--strict", packed], root);
 for (const packed of [library, model, langchain])
   run("npx", ["--no", "attw", packed, "--profile", "node16"], root);
 
 for (const name of Object.keys(packages)) checkBill(name);
-for (const name of Object.keys(packages)) checkLinks(name, join(work, "staged", name));
+for (const name of Object.keys(packages)) checkLinks(name, join(staged, name));
 
 const project = join(work, "project");
 createProject(project, ["sealdex", "@langchain/core"], tarballs);
@@ -105,7 +106,7 @@ console.log("The packages install and work.");
 
 /** The bill of materials names the package, all that npm installs with it, and no tool of ours. */
 function checkBill(name) {
-  const bill = JSON.parse(billOfMaterials(join(work, "staged", name), tarballs));
+  const bill = JSON.parse(billOfMaterials(join(staged, name), tarballs));
   const listed = bill.components.map((component) => component.name);
   const { dependencies = {}, optionalDependencies = {} } = JSON.parse(
     readFileSync(join(root, packages[name], "package.json"), "utf8"),

@@ -3,10 +3,11 @@
 // `node scripts/check-runtimes.mjs bun deno` checks some of them.
 
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
+import { createProject, packAll } from "./packed.mjs";
+import { npm, root } from "./stage-package.mjs";
 
 /** Names of npm packages that bring a runtime, the program in each, and its arguments before a script. */
 const runtimes = {
@@ -24,35 +25,18 @@ const suites = [
   "test/langchain/encrypted-vector-store.test.ts",
 ];
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const work = mkdtempSync(join(tmpdir(), "sealdex-runtimes-"));
-const npm = process.platform === "win32" ? "npm.cmd" : "npm";
-const quick = ["--silent", "--no-audit", "--no-fund"];
-const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-
-/** A folder with these packages installed. */
-function install(name, packages) {
-  const folder = join(work, name);
-  mkdirSync(folder);
-  writeFileSync(join(folder, "package.json"), '{ "private": true }\n');
-  execFileSync(npm, ["install", ...quick, ...packages], { cwd: folder, stdio: "inherit" });
-  return folder;
-}
-
-function pack(folder) {
-  const args = ["pack", "--json", "--pack-destination", work];
-  const [{ filename }] = JSON.parse(execFileSync(npm, args, { cwd: folder, encoding: "utf8" }));
-  return join(work, filename);
-}
-
-const packed = [pack(root), pack(join(root, "packages", "model"))];
-const user = install("user", [...packed, `@langchain/core@${devDependencies["@langchain/core"]}`]);
+const user = join(work, "user");
+createProject(user, ["sealdex", "sealdex-model", "@langchain/core"], packAll(work));
 cpSync(join(root, "test", "runtimes", "packed.mjs"), join(user, "packed.mjs"));
 cpSync(join(root, "examples", "langchain", "quickstart.mjs"), join(user, "quickstart.mjs"));
 
 const names = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(runtimes);
 for (const name of names) {
-  const folder = install(name, [name]);
+  const folder = join(work, name);
+  execFileSync(npm, ["install", "--prefix", folder, "--silent", "--no-audit", "--no-fund", name], {
+    stdio: "inherit",
+  });
   const [program, ...flags] = runtimes[name];
   const command = join(folder, "node_modules", ".bin", program);
   const run = (args, cwd, stdio) =>

@@ -1,7 +1,7 @@
 // The packages as npm would publish them, and projects that install them as users do.
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { npm, packages, root, stagePackage } from "./stage-package.mjs";
 
@@ -9,15 +9,23 @@ const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), 
 /** Checks need an address; example.com belongs to nobody. */
 export const placeholder = { repository: "https://example.com/sealdex", author: "Sealdex" };
 
-/** Packs packages into a folder, all of the workspace by default. Returns the path of each tarball by the name of its package. */
-export function packAll(into, which = packages) {
-  const args = ["pack", "--json", "--pack-destination", into];
+/**
+ * Packs packages into a folder, all of the workspace by default. Returns the path of each tarball by the name of its package.
+ * In a folder that `SEALDEX_TARBALLS` names, they are packed once for all programs.
+ */
+export function packAll(own, which = packages) {
+  const into = process.env.SEALDEX_TARBALLS ?? own;
+  const args = ["pack", "--silent", "--pack-destination", into];
   return Object.fromEntries(
     Object.entries(which).map(([name, folder]) => {
-      const staged = join(into, "staged", name);
-      stagePackage(folder, staged, placeholder);
-      const printed = execFileSync(npm, args, { cwd: staged, encoding: "utf8" });
-      return [name, join(into, JSON.parse(printed)[0].filename)];
+      const { version } = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
+      const tarball = join(into, `${name}-${version}.tgz`);
+      if (!existsSync(tarball)) {
+        const staged = join(into, "staged", name);
+        stagePackage(folder, staged, placeholder);
+        execFileSync(npm, args, { cwd: staged });
+      }
+      return [name, tarball];
     }),
   );
 }

@@ -69,6 +69,12 @@ const lists = {
       { SEALDEX_KILLS: 200 },
       { tier: "all" },
     ),
+    split: long(
+      "shards are split at every moment of a change, and splitters killed at every call",
+      ["collection/split"],
+      { SEALDEX_SPLIT_STRIDE: 1 },
+      { tier: "all" },
+    ),
     processes: long(
       "8 processes write to every store",
       ["protocol/processes"],

@@ -1,4 +1,7 @@
-/** Processes that split shards are killed at every call to storage, while others write. */
+/**
+ * Processes that split shards are killed at calls to storage, while others write. A share of the calls here;
+ * `npm run test:long -- split` tries each.
+ */
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,7 +14,7 @@ import { randomItems } from "./twins.js";
 
 const program = fileURLToPath(new URL("split-process.mjs", import.meta.url));
 /** Of the calls, every so many. */
-const stride = repeats("SEALDEX_SPLIT_STRIDE", { fast: 20, all: 1 });
+const stride = repeats("SEALDEX_SPLIT_STRIDE", { fast: 20, all: 3 });
 
 test("a splitter that is killed at any call takes nothing with it, and the next one splits", async () => {
   const path = await newFolder();

@@ -1,4 +1,7 @@
-/** Changes at any moment of a split, and splits at any moment of a change: each change takes effect once, whichever shards it finds. */
+/**
+ * Changes at any moment of a split, and splits at any moment of a change: each change takes effect once, whichever shards
+ * it finds. A share of the moments here; `npm run test:long -- split` tries all of them.
+ */
 
 import { afterEach, expect, test } from "vitest";
 import type { VectorIndex } from "../../src/api/vector-index.js";
@@ -15,8 +18,8 @@ import { randomItems } from "./twins.js";
 const indexKey = generateKey();
 const named = { indexName: "notes", indexKey };
 /** Of the calls to storage at which one pauses, every so many. */
-const stride = repeats("SEALDEX_SPLIT_STRIDE", { fast: 7, all: 1 });
-const changeStride = repeats("SEALDEX_SPLIT_STRIDE", { fast: 3, all: 1 });
+const stride = repeats("SEALDEX_SPLIT_STRIDE", { fast: 7, all: 3 });
+const changeStride = repeats("SEALDEX_SPLIT_STRIDE", { fast: 3, all: 2 });
 const clients: EmbeddedClient[] = [];
 
 afterEach(async () => {

@@ -12,6 +12,7 @@
  * how fast the machine is.
  */
 
+import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { configDefaults, defineConfig, type ViteUserConfig } from "vitest/config";
 import ClosingReporter from "./closing-reporter.js";
@@ -73,8 +74,9 @@ const all: Test = {
   ...projects({ ...common, provide: { tier: "all" } }, [slow, alone]),
   root,
   globalSetup: ["test/servers/global-setup.ts"],
-  // Suites wait for servers and for processes that they start: more workers than processors keep these busy.
-  maxWorkers: "150%",
+  // Suites wait for servers and for processes that they start: more workers than processors keep these busy. Vitest takes
+  // a percentage above 100 for 100.
+  maxWorkers: 2 * availableParallelism(),
   reporters: [new ClosingReporter()],
 };
 
