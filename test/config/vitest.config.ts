@@ -76,7 +76,7 @@ const all: Test = {
   globalSetup: ["test/servers/global-setup.ts"],
   // Suites wait for servers and for processes that they start: more workers than processors keep these busy. Vitest takes
   // a percentage above 100 for 100.
-  maxWorkers: 2 * availableParallelism(),
+  maxWorkers: availableParallelism() + 2,
   reporters: [new ClosingReporter()],
 };
 
