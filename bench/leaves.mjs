@@ -2,7 +2,7 @@
 //
 // Routers and leaves, each a process, beside one process that has the same rows in one index: queries per second of 8 clients with one query at a
 // time each, time of queries, processor time per query of all processes together, requests to storage per query, memory, and how long queries take when a
-// leaf is stopped (SIGSTOP). Storage is a folder on local disk unless --location says otherwise. Prints Markdown. `npm run build` first.
+// leaf is stopped (SIGSTOP); then the same clients with 64 vectors per call, and requests to leaves per call. Storage is a folder on local disk unless --location says otherwise. Prints Markdown. `npm run build` first.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -35,6 +35,9 @@ const queryCount = 1000;
 /** Until the code of all processes is compiled: before, a request to a leaf takes several times its processor time. */
 const warmQueries = 10_000;
 const k = 10;
+/** Vectors per call of those that send several. */
+const together = 64;
+const togetherRows = [];
 /** Clock ticks of a process per second, as Linux counts them. */
 const ticksPerSecond = 100;
 
@@ -95,18 +98,21 @@ function memoryOf(services) {
   return kilobytes.map((each) => Math.round(each / 1024));
 }
 
-/** Reads of storage by services, as their metrics count them. */
-async function reads(services) {
+/** The sum of a metric of services, of the series whose labels match. */
+async function counted(services, name, labels) {
   const counts = await Promise.all(
     services.map(async ({ baseUrl }) => {
       const response = await fetch(`${baseUrl}/metrics`, { headers: { "X-API-Key": rootKey } });
       const text = await response.text();
-      const lines = text.matchAll(/^sealdex_storage_seconds_count\{[^}]*operation="read"[^}]*\} (\d+)$/gm);
-      return Array.from(lines, ([, read]) => Number(read)).reduce((sum, read) => sum + read, 0);
+      const lines = text.matchAll(new RegExp(`^${name}\\{[^}]*${labels}[^}]*\\} (\\d+)$`, "gm"));
+      return Array.from(lines, ([, each]) => Number(each)).reduce((sum, each) => sum + each, 0);
     }),
   );
-  return counts.reduce((sum, read) => sum + read, 0);
+  return counts.reduce((sum, each) => sum + each, 0);
 }
+
+const reads = (services) => counted(services, "sealdex_storage_seconds_count", 'operation="read"');
+const requestsToLeaves = (services) => counted(services, "sealdex_leaf_seconds_count", "leaf");
 
 const { base, queries } = syntheticVectors(rows, dimension, queryCount);
 const vectorOf = (vectors, row) => vectors.subarray(row * dimension, (row + 1) * dimension);
@@ -126,23 +132,32 @@ async function open(services, address) {
 }
 
 async function ask(index, i, options) {
-  const started = performance.now();
   const matches = await index.query({ queryVector: vectorOf(queries, i % queryCount), topK: k, ...options });
-  return { ms: performance.now() - started, ids: matches.map(({ id }) => id) };
+  return matches.map(({ id }) => id);
 }
+
+const askOne = (index, i) => ask(index, i, { recall: 0.95 });
 
 const quantile = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
 
-/** The times of queries by all clients, sorted, until `ms` have passed or there are `most`. */
-async function load(indexes, { ms = Infinity, most = Infinity }) {
+function askTogether(index, i) {
+  const queryVectors = Array.from({ length: together }, (_, j) =>
+    vectorOf(queries, (i * together + j) % queryCount),
+  );
+  return index.query({ queryVectors, topK: k, recall: 0.95 });
+}
+
+/** The times of calls by all clients, sorted, until `ms` have passed or there are `most`. */
+async function load(indexes, { ms = Infinity, most = Infinity, clients = clientCount }, call = askOne) {
   const times = [];
   const end = performance.now() + ms;
   let asked = 0;
   await Promise.all(
-    Array.from({ length: clientCount }, async (_, client) => {
+    Array.from({ length: clients }, async (_, client) => {
       while (asked < most && performance.now() < end) {
-        const answer = await ask(indexes[client % indexes.length], asked++, { recall: 0.95 });
-        times.push(answer.ms);
+        const started = performance.now();
+        await call(indexes[client % indexes.length], asked++);
+        times.push(performance.now() - started);
       }
     }),
   );
@@ -153,11 +168,10 @@ async function measure(name, services, indexes) {
   const expected = [];
   let found = 0;
   for (let i = 0; i < 100; i++) {
-    const exact = await ask(indexes[0], i, { recall: "exact" });
-    expected.push(new Set(exact.ids));
+    expected.push(new Set(await ask(indexes[0], i, { recall: "exact" })));
   }
   for (let i = 0; i < 100; i++) {
-    const { ids } = await ask(indexes[0], i, { recall: 0.95 });
+    const ids = await askOne(indexes[0], i);
     found += ids.filter((id) => expected[i].has(id)).length;
   }
   await load(indexes, { most: warmQueries });
@@ -165,9 +179,7 @@ async function measure(name, services, indexes) {
   const times = await load(indexes, { ms: 1000 * seconds });
   const time = processorTime(services) - before.time;
   const perQuery = ((await reads(services)) - before.reads) / times.length;
-  const alone = [];
-  for (let i = 0; i < 300; i++) alone.push((await ask(indexes[0], i, { recall: 0.95 })).ms);
-  alone.sort((a, b) => a - b);
+  const alone = await load(indexes.slice(0, 1), { most: 300, clients: 1 });
   const cells = [
     Math.round(times.length / seconds),
     quantile(times, 0.5).toFixed(1),
@@ -179,6 +191,23 @@ async function measure(name, services, indexes) {
     memoryOf(services).join(" + "),
   ];
   console.log(`| ${name} | ${cells.join(" | ")} |`);
+  await measureTogether(name, services, indexes);
+}
+
+async function measureTogether(name, services, indexes) {
+  await load(indexes, { most: warmQueries / together }, askTogether);
+  const before = { time: processorTime(services), requests: await requestsToLeaves(services) };
+  const times = await load(indexes, { ms: 1000 * seconds }, askTogether);
+  const time = processorTime(services) - before.time;
+  const requests = (await requestsToLeaves(services)) - before.requests;
+  const asked = together * times.length;
+  const cells = [
+    Math.round(asked / seconds),
+    quantile(times, 0.5).toFixed(0),
+    ((1000 * time) / asked).toFixed(2),
+    (requests / times.length).toFixed(1),
+  ];
+  togetherRows.push(`| ${name} | ${cells.join(" | ")} |`);
 }
 
 try {
@@ -220,6 +249,10 @@ try {
     `\nWith one leaf stopped: ${Math.round(stopped.length / seconds)} queries/s, p50 ${quantile(stopped, 0.5).toFixed(1)} ms, ` +
       `p99 ${quantile(stopped, 0.99).toFixed(1)} ms, no error.`,
   );
+  console.log(
+    `\n${together} vectors per call:\n\n| | queries/s | p50 of a call, ms | processor ms per query | requests to leaves per call |\n|---|---|---|---|---|`,
+  );
+  for (const row of togetherRows) console.log(row);
 } finally {
   for (const child of children) child.kill("SIGKILL");
   rmSync(folder, { recursive: true, force: true });

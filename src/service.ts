@@ -4,7 +4,8 @@
  */
 
 export * from "./client/wire/wire.js";
-export { invalid } from "./checks/input.js";
+export { checkIdText, invalid } from "./checks/input.js";
+export { compileFilter } from "./api/filter/compile.js";
 export { asksForProfile, withProfile } from "./api/profiled-query.js";
 export { type ResultSettings, served, type ServedIndex } from "./api/served-index.js";
 export { unknownName } from "./checks/option-names.js";
@@ -20,4 +21,4 @@ export { shiftPosition } from "./errors.js";
 export { locationForms, parseLocation } from "./storage/parse-location.js";
 export type { WordField } from "./api/vector-index.js";
 export type { ModelOptions } from "./embedding/model-options.js";
-export type { SearchShards, ShardAddress, ShardRow, ShardSearch } from "./query/shard-search.js";
+export type { SearchShards, ShardAddress, ShardRow, ShardRows, ShardSearch } from "./query/shard-search.js";

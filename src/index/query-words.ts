@@ -119,7 +119,7 @@ async function searchByVector(
   const packed = new Float32Array(dimensionOf(index, snapshot.manifest) ?? vector.length);
   copyVector(vector, packed, metric, "queryVector");
   const own = withLearned(index, snapshot, [packed], options);
-  const { candidates, rows } = await run(nearest(index.searcher, snapshot, packed, own));
+  const [{ candidates, rows }] = await run(nearest(index.searcher, snapshot, [packed], own));
   return { rows, scores: candidates.map(({ score }) => distanceOf(metric, score)) };
 }
 

@@ -7,7 +7,8 @@
 import type { CompiledFilter } from "../api/filter/compile.js";
 import { plainResults } from "../api/served-index.js";
 import type { CallOptions } from "../api/vector-index.js";
-import { createSemaphore } from "../async/semaphore.js";
+import { isPauseDue } from "../async/event-loop.js";
+import { settleEach } from "../async/settle-each.js";
 import type { Candidate } from "../engine/top-k.js";
 import { run, type Task, waitFor } from "../engine/threads/run.js";
 import type { IndexCache } from "../state/cache/index-cache.js";
@@ -41,11 +42,16 @@ interface PartsQuery extends CallOptions, Probing {
   readonly filter?: CompiledFilter;
 }
 
-/** The results of all parts, in their order. */
-export type SearchElsewhere = (vector: Float32Array, query: PartsQuery) => Promise<SearchResult[]>;
+/** The results of all parts, in their order, each for all vectors. */
+export type SearchElsewhere = (
+  vectors: readonly Float32Array[],
+  query: PartsQuery,
+) => Promise<SearchResult[][]>;
 
-/** Parts that one query searches at a time: each holds codes in memory. */
-const partsTogether = 16;
+/** Parts that are searched at a time: each holds codes in memory, and tables of each vector. */
+export function partsTogether(vectors: readonly Float32Array[]): number {
+  return vectors.length === 1 ? 16 : 4;
+}
 
 export class CombinedSnapshot extends Snapshot {
   readonly parts: readonly SnapshotPart[];
@@ -139,31 +145,53 @@ interface Found {
   readonly part: number;
 }
 
-/** The nearest rows of all parts: `search` finds the nearest of one, in its order. */
+/** The nearest rows of all parts, for each vector: `search` finds the nearest of one, in its order. */
 export function* searchParts(
   snapshot: CombinedSnapshot,
-  vector: Float32Array,
+  vectors: readonly Float32Array[],
   query: PartsQuery,
-  search: (part: SnapshotPart, topK: number) => Task<SearchResult>,
-): Task<SearchResult> {
+  search: (part: SnapshotPart, topK: number) => Task<SearchResult[]>,
+): Task<SearchResult[]> {
   const { parts, naming, searchElsewhere } = snapshot;
   const { topK } = query;
-  const inTurn = createSemaphore(partsTogether);
-  const searchHere = (part: SnapshotPart) =>
-    inTurn(() => run(search(part, Math.min(topK, rowsOfPart(part)))));
-  const searching = searchElsewhere?.(vector, query) ?? Promise.all(parts.map(searchHere));
-  const results = yield* waitFor(searching);
-  const found = results.flatMap(({ candidates, rows }, part) =>
-    candidates.map((candidate, i): Found => ({ candidate, ref: rows[i], part })),
+  const searchHere = (part: SnapshotPart) => run(search(part, Math.min(topK, rowsOfPart(part))));
+  const results = yield* waitFor(
+    searchElsewhere?.(vectors, query) ?? settleEach(parts, partsTogether(vectors), searchHere),
   );
-  found.sort((a, b) => a.candidate.score - b.candidate.score);
+  const merged: SearchResult[] = [];
+  for (const i of vectors.keys()) {
+    merged.push(
+      yield* merge(
+        results.map((part) => part[i]),
+        topK,
+        naming,
+      ),
+    );
+    if (isPauseDue()) yield;
+  }
+  return merged;
+}
+
+/** The nearest rows of the results of all parts. */
+function* merge(results: readonly SearchResult[], topK: number, naming: PartNaming): Task<SearchResult> {
+  /** Per part, the position of the next row. */
+  const next = results.map(() => 0);
   const best: Found[] = [];
-  for (let start = 0, end = 0; best.length < topK && start < found.length; start = end) {
-    const { candidate, part } = found[start];
-    while (end < found.length && found[end].candidate.score === candidate.score) end++;
-    const equal = found.slice(start, end);
-    const isOrdered = equal.every((one) => one.part === part);
-    for (const one of isOrdered ? equal : yield* inOrder(equal, naming)) best.push(one);
+  while (best.length < topK) {
+    let score = Infinity;
+    for (let part = 0; part < next.length; part++) {
+      score = Math.min(score, results[part].candidates.at(next[part])?.score ?? Infinity);
+    }
+    const equal: Found[] = [];
+    let isOrdered = true;
+    for (const [part, { candidates, rows }] of results.entries()) {
+      for (; candidates.at(next[part])?.score === score; next[part]++) {
+        isOrdered &&= equal.length === 0 || equal[0].part === part;
+        equal.push({ candidate: candidates[next[part]], ref: rows[next[part]], part });
+      }
+    }
+    if (equal.length === 0) break;
+    best.push(...(isOrdered ? equal : yield* inOrder(equal, naming)));
   }
   best.length = Math.min(best.length, topK);
   return { candidates: best.map(({ candidate }) => candidate), rows: best.map(({ ref }) => ref) };

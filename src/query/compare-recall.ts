@@ -19,7 +19,8 @@ export async function compareRecall(
   const search = async (topK: number, effort: CheckedQuery["effort"]) => {
     await yieldIfDue();
     const query = { ...plainResults, ...options, topK, effort, include: new Set<never>() };
-    return run(nearest(searcher, snapshot, vector, query), options.signal);
+    const [found] = await run(nearest(searcher, snapshot, [vector], query), options.signal);
+    return found;
   };
   const exact = await search(Math.max(...triedDepths), "exact");
   if (exact.rows.length === 0) return undefined;

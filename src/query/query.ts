@@ -45,24 +45,25 @@ export function* query(
   vector: Float32Array,
   options: CheckedQuery,
 ): Task<Match[]> {
-  const found = yield* nearest(searcher, snapshot, vector, options);
+  const [found] = yield* nearest(searcher, snapshot, [vector], options);
   const items = yield* readItems(found.rows, options.include, options);
   return withDistances(searcher, items, found, options);
 }
 
-/** The nearest rows of one vector. */
+/** The nearest rows of each vector. */
 export function nearest(
   searcher: Searcher,
   snapshot: Snapshot,
-  vector: Float32Array,
+  vectors: readonly Float32Array[],
   options: CheckedQuery,
-): Task<SearchResult> {
+): Task<SearchResult[]> {
   if (snapshot instanceof CombinedSnapshot) {
-    return searchParts(snapshot, vector, options, (part, topK) =>
-      nearest(part.searcher, part.snapshot, vector, { ...options, topK }),
+    return searchParts(snapshot, vectors, options, (part, topK) =>
+      nearest(part.searcher, part.snapshot, vectors, { ...options, topK }),
     );
   }
-  return searchIn(searcher, snapshot, options, noRows, (scope) => searchOne(scope, vector, options));
+  const nothing = vectors.map(() => noRows);
+  return searchIn(searcher, snapshot, options, nothing, (scope) => searchEach(scope, vectors, options));
 }
 
 /** The matches of each vector, over one snapshot. */
@@ -72,22 +73,12 @@ export function* queryEach(
   vectors: readonly Float32Array[],
   options: CheckedQuery,
 ): Task<Match[][]> {
-  if (snapshot instanceof CombinedSnapshot) {
-    const together = snapshot.searchElsewhere === undefined ? 1 : elsewhereTogether;
-    // All end before the snapshot is released.
-    const matches = settleEach(vectors, together, (vector) =>
-      run(query(searcher, snapshot, vector, options), options.signal),
-    );
-    return yield* waitFor(matches);
-  }
-  const nothing = vectors.map(() => []);
-  return yield* searchIn(searcher, snapshot, options, nothing, (scope) =>
-    searchEach(scope, vectors, options),
+  const grouping = snapshot instanceof CombinedSnapshot ? ofCombined(snapshot, options) : ofIndex(options);
+  // All end before the snapshot is released.
+  return yield* inGroups(vectors, grouping, options.signal, (group) =>
+    matchesOf(searcher, snapshot, group, options),
   );
 }
-
-/** Queries of which each waits for searches elsewhere. */
-const elsewhereTogether = 16;
 
 const noRows: SearchResult = { candidates: [], rows: [] };
 
@@ -114,43 +105,66 @@ function* searchIn<T>(
   }
 }
 
-/** Queries of one group, which the threads share. */
-const queriesTogether = 16;
-/** Groups at a time: threads work on some as others are prepared. Their tables and heaps are in memory at once. */
-const groupsTogether = 4;
-/** Results of a group, in all: each is a list of objects before it is read. */
-const candidatesMax = 5_000;
+interface Grouping {
+  /** Vectors of a group. */
+  readonly size: number;
+  /** Groups at a time. */
+  readonly together: number;
+}
 
-function* searchEach(
-  scope: SearchScope,
+/** Threads work on some groups as others are prepared. Their tables and heaps are in memory at once. */
+function ofIndex({ topK, effort }: CheckedQuery): Grouping {
+  return { size: sizeFor(16, 5_000, topK), together: effort === "exact" ? 1 : 4 };
+}
+
+/** Each group is searched in all parts, and in each of them in groups. Exact searches elsewhere may take long, and are given up then. */
+function ofCombined({ parts }: CombinedSnapshot, { topK, effort }: CheckedQuery): Grouping {
+  const [most, together] = effort === "exact" ? [16, 1] : [64, 2];
+  return { size: sizeFor(most, 50_000, topK * parts.length), together };
+}
+
+/** At most `most` vectors, and `resultsMax` results of all of them: each is a list of objects before it is read. */
+function sizeFor(most: number, resultsMax: number, results: number): number {
+  return Math.max(1, Math.min(most, Math.floor(resultsMax / results)));
+}
+
+/** The results of all groups. */
+function* inGroups<T>(
   vectors: readonly Float32Array[],
-  options: CheckedQuery,
-): Task<Match[][]> {
-  const { topK, effort, signal } = options;
-  // An exact query may take long.
-  const isLong = effort === "exact";
-  const size = isLong ? 1 : Math.max(1, Math.min(queriesTogether, Math.floor(candidatesMax / topK)));
+  { size, together }: Grouping,
+  signal: AbortSignal | undefined,
+  work: (group: readonly Float32Array[]) => Task<T[]>,
+): Task<T[]> {
   const groups = Array.from({ length: Math.ceil(vectors.length / size) }, (_, i) =>
     vectors.slice(i * size, (i + 1) * size),
   );
-  const matches = settleEach(groups, isLong ? 1 : groupsTogether, (group) =>
-    run(matchesOf(scope, group, options), signal),
-  );
-  return (yield* waitFor(matches)).flat();
+  return (yield* waitFor(settleEach(groups, together, (group) => run(work(group), signal)))).flat();
 }
 
 function* matchesOf(
-  scope: SearchScope,
+  searcher: Searcher,
+  snapshot: Snapshot,
   vectors: readonly Float32Array[],
   options: CheckedQuery,
 ): Task<Match[][]> {
   const matches: Match[][] = [];
-  for (const found of yield* searchGroup(scope, vectors, options)) {
+  for (const found of yield* nearest(searcher, snapshot, vectors, options)) {
     const items = yield* readItems(found.rows, options.include, options);
-    matches.push(withDistances(scope.searcher, items, found, options));
+    matches.push(withDistances(searcher, items, found, options));
   }
   yield;
   return matches;
+}
+
+function searchEach(
+  scope: SearchScope,
+  vectors: readonly Float32Array[],
+  options: CheckedQuery,
+): Task<SearchResult[]> {
+  const grouping = ofIndex(options);
+  return vectors.length <= grouping.size
+    ? searchGroup(scope, vectors, options)
+    : inGroups(vectors, grouping, options.signal, (group) => searchGroup(scope, group, options));
 }
 
 /** Whether the query is compared with every row that matches, wherever it is. */

@@ -4,6 +4,7 @@
  */
 
 import type { KeyObject } from "node:crypto";
+import type { CompiledFilter } from "../api/filter/compile.js";
 import { SealdexError } from "../errors.js";
 import type { NamingKeys } from "../keys/key-ring.js";
 import type { SearchElsewhere, SnapshotPart } from "./combined-snapshot.js";
@@ -15,9 +16,9 @@ import type { OpenSegment, Snapshot } from "./snapshot/snapshot.js";
 /** A search of a collection, whose filter and namespace are checked. */
 export interface ShardSearch extends Probing {
   readonly collection: CollectionNaming;
-  readonly vector: Float32Array;
-  /** The text of a compiled filter. */
-  readonly filter: string | undefined;
+  /** All of one length. */
+  readonly vectors: readonly Float32Array[];
+  readonly filter: CompiledFilter | undefined;
   /** Undefined: all items. */
   readonly namespace: string | undefined;
 }
@@ -43,12 +44,15 @@ export interface ShardRow {
   readonly score: number;
 }
 
-/** The nearest rows of each shard, nearest first. */
+/** The nearest rows of each shard for each vector, nearest first. */
 export type SearchShards = (
   search: ShardSearch,
   shards: readonly ShardAddress[],
   signal: AbortSignal | undefined,
-) => Promise<readonly (readonly ShardRow[])[]>;
+) => Promise<readonly ShardRows[]>;
+
+/** For each vector, rows of one shard. */
+export type ShardRows = readonly (readonly ShardRow[])[];
 
 export function foundRows({ candidates, rows }: SearchResult): ShardRow[] {
   return rows.map(({ segment, row }, i) => ({ segment: segment.ref.name, row, score: candidates[i].score }));
@@ -67,21 +71,23 @@ export function searchByLeaves(
 ): SearchElsewhere {
   const asked = [...parts.keys()].filter((part) => parts[part].snapshot.segments.length > 0);
   const addresses = asked.map((part) => shards[part]);
-  return async (vector, { topK, effort, filter, signal }) => {
-    const results = parts.map((): SearchResult => ({ candidates: [], rows: [] }));
+  return async (vectors, { topK, effort, filter, signal }) => {
+    const results = parts.map(() => vectors.map((): SearchResult => ({ candidates: [], rows: [] })));
     if (topK === 0 || asked.length === 0) return results;
-    const search = { collection, vector, topK, effort, filter: filter?.text, namespace };
+    const search = { collection, vectors, topK, effort, filter, namespace };
     const found = await searchShards(search, addresses, signal);
-    for (const [i, part] of asked.entries()) results[part] = resultOf(parts[part].snapshot, found[i]);
+    for (const [i, part] of asked.entries()) results[part] = resultsOf(parts[part].snapshot, found[i]);
     return results;
   };
 }
 
 /** Rows that a leaf found, as the router has them open. Throws `internal` if the snapshot cannot have them. */
-function resultOf({ segments }: Snapshot, found: readonly ShardRow[]): SearchResult {
+function resultsOf({ segments }: Snapshot, found: ShardRows): SearchResult[] {
   const byName = new Map(segments.map((segment) => [segment.ref.name, segment]));
-  const rows = found.map(({ segment, row }) => ({ segment: openSegment(byName.get(segment), row), row }));
-  return { candidates: found.map(({ row, score }) => ({ score, block: 0, row })), rows };
+  return found.map((own) => ({
+    candidates: own.map(({ row, score }) => ({ score, block: 0, row })),
+    rows: own.map(({ segment, row }) => ({ segment: openSegment(byName.get(segment), row), row })),
+  }));
 }
 
 function openSegment(segment: OpenSegment | undefined, row: number): OpenSegment {

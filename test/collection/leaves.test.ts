@@ -20,7 +20,7 @@ let leafClient: EmbeddedClient;
 let leaf: Leaf;
 let router: EmbeddedClient;
 let asked: Parameters<SearchShards>[];
-let answer: (rows: ShardRow[][]) => ShardRow[][];
+let answer: (found: ShardRow[][][]) => ShardRow[][][];
 let notes: VectorIndex;
 
 /** Notes what its user reads. */
@@ -39,7 +39,7 @@ beforeEach(async () => {
   const options = { automaticTraining: false, retentionMs: 60_000 };
   read = [];
   asked = [];
-  answer = (rows) => rows;
+  answer = (found) => found;
   leafClient = new EmbeddedClient({ ...options, indexLocation: noting(store, read) });
   leaf = new Leaf(leafClient);
   router = createRouter({ ...options, indexLocation: store }, async (...search) => {
@@ -73,7 +73,7 @@ test("a leaf that has seen newer states answers at the one that is named", async
   await notes.delete({ deleteAll: true });
   expect(await notes.query({ queryVector })).toEqual([]);
   expect(await leaf.search(...old)).toEqual(before);
-  expect(before.flat().length).toBeGreaterThan(0);
+  expect(before.flat(2).length).toBeGreaterThan(0);
 });
 
 test("a leaf answers for no key but the shard's, also if it has the shard open", async () => {
@@ -122,27 +122,85 @@ test("shards that were split are searched in their place", async () => {
   expect(asked.at(-1)?.[1]).toHaveLength(7);
 });
 
-test("queries of one call wait for leaves together, up to 16, and all end before one fails", async () => {
-  const queryVectors = randomItems(40, 5).map(({ vector = [] }) => vector);
-  const expected = await Promise.all(queryVectors.map((vector) => notes.query({ queryVector: vector })));
+test("vectors of one call are sent to leaves together, 64 at a time, and exact queries 16", async () => {
+  const queryVectors = randomItems(150, 5).map(({ vector = [] }) => vector);
+  for (const [recall, sizes] of [
+    [0.95, [64, 64, 22]],
+    ["exact", [...Array.from({ length: 9 }, () => 16), 6]],
+  ] as const) {
+    const options = { topK: 10, recall, include: ["distance", "metadata"] } as const;
+    const expected = await Promise.all(
+      queryVectors.map((vector) => notes.query({ ...options, queryVector: vector })),
+    );
+    asked.length = 0;
+    expect(await notes.query({ ...options, queryVectors })).toEqual(expected);
+    expect(asked.map(([{ vectors }]) => vectors.length)).toEqual(sizes);
+  }
+});
+
+test("vectors of one call get the results of single ones in a trained collection", async () => {
+  await notes.upsert(randomItems(3000, 6, "more"));
+  await notes.upsert(randomItems(500, 7, "own"), { namespace: "red" });
+  await notes.train({ nLists: 12 });
+  await notes.upsert(randomItems(300, 8, "later"));
+  const here = await leafClient.loadCollection(named);
+  const queryVectors = randomItems(70, 5).map(({ vector = [] }) => vector);
+  for (const options of [
+    { recall: 0.9 },
+    { nProbes: 2 },
+    { recall: 0.95, filter: { year: { $gte: 2010 } } },
+    { recall: 0.95, namespace: "red" },
+  ]) {
+    const shown = { ...options, topK: 20, include: ["distance", "metadata"] } as const;
+    const expected = [];
+    for (const vector of queryVectors) expected.push(await notes.query({ ...shown, queryVector: vector }));
+    expect(expected.flat().length).toBeGreaterThan(1000);
+    expect(await notes.query({ ...shown, queryVectors })).toEqual(expected);
+    expect(await here.query({ ...shown, queryVectors })).toEqual(expected);
+  }
+});
+
+test("fewer vectors are sent together if they ask for many rows", async () => {
+  const queryVectors = randomItems(12, 5).map(({ vector = [] }) => vector);
+  const expected = await Promise.all(
+    queryVectors.map((vector) => notes.query({ queryVector: vector, topK: 2500 })),
+  );
+  asked.length = 0;
+  expect(await notes.query({ queryVectors, topK: 2500 })).toEqual(expected);
+  expect(asked.map(([{ vectors }]) => vectors.length)).toEqual([5, 5, 2]);
+});
+
+test("all searches of a call end before one fails", async () => {
+  const queryVectors = randomItems(130, 5).map(({ vector = [] }) => vector);
   let running = 0;
-  let most = 0;
   let ended = 0;
   const { search } = leaf;
   leaf.search = async (...asking) => {
-    most = Math.max(most, ++running);
+    running++;
     await new Promise((resolve) => setImmediate(resolve));
     return search.apply(leaf, asking).finally(() => (running--, ended++));
   };
-  expect(await notes.query({ queryVectors })).toEqual(expected);
-  expect(most).toBe(16);
-  ended = 0;
   answer = () => {
-    answer = (rows) => rows;
+    answer = (found) => found;
     throw new Error("lost");
   };
-  await expect(notes.query({ queryVectors })).rejects.toThrow("lost");
-  expect([running, ended]).toEqual([0, 40]);
+  await expect(notes.query({ queryVectors, topK: 10 })).rejects.toThrow("lost");
+  expect([running, ended]).toEqual([0, 3]);
+});
+
+test("a leaf refuses vectors of another dimension than its shards have", async () => {
+  await notes.query({ queryVector });
+  const [search, ...others] = asked[0];
+  const wrong = { ...search, vectors: [new Float32Array(15)] };
+  await expect(leaf.search(wrong, ...others)).rejects.toMatchObject({
+    code: "dimension_mismatch",
+    message: "batch.vectors_b64: expected 16 numbers, got 15",
+  });
+});
+
+test("more rows than the shards have may be asked for", async () => {
+  const found = await notes.query({ queryVector, topK: 1_000_000, recall: "exact" });
+  expect(found).toHaveLength(400);
 });
 
 test("an empty collection, and a query for nothing, ask no leaf", async () => {
@@ -159,6 +217,6 @@ test.each([
   ["a segment", (row: ShardRow) => ({ ...row, segment: "segments/other" })],
   ["a row", (row: ShardRow) => ({ ...row, row: 10_000 })],
 ])("%s that the named state does not have is refused", async (_, change) => {
-  answer = ([[first, ...others], ...shards]) => [[change(first), ...others], ...shards];
+  answer = ([[[first, ...others]], ...shards]) => [[[change(first), ...others]], ...shards];
   await expect(notes.query({ queryVector })).rejects.toMatchObject({ code: "internal" });
 });

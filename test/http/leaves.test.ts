@@ -11,6 +11,8 @@ import {
   passphraseKey,
   type VectorIndex,
 } from "../../src/core.js";
+import type { ErrorCode } from "../../src/errors.js";
+import { statusOfCode } from "../../src/client/wire/errors.js";
 import { createRouter } from "../../src/index/collection/router.js";
 import { parseLeaves } from "../../packages/server/src/leaves/leaf-addresses.js";
 import { Leaves } from "../../packages/server/src/leaves/leaves.js";
@@ -173,6 +175,140 @@ test("what is no search is refused, and the refusal quotes nothing of it", async
   expect(await leaf.post(leafRoute, {}, plain)).toMatchObject({ status: 415 });
 });
 
+/** A search as a router sends it for `query`, and the leaf that answered it. */
+async function sentSearch(): Promise<{ leaf: RunningService; sent: SearchBody }> {
+  const leaf = await startLeaf();
+  const bodies: SearchBody[] = [];
+  const between = await pretender(
+    forwardTo(
+      leaf,
+      (found) => found,
+      (body) => bodies.push(JSON.parse(body) as SearchBody),
+    ),
+  );
+  const notes = await routed(leaf.apiKey, between);
+  await notes.query({ queryVectors: vectors, filter: { year: 2010 }, namespace: "own", recall: 0.9 });
+  return { leaf, sent: bodies[0] };
+}
+
+test("vectors of one call are one request to a leaf", async () => {
+  let requests = 0;
+  const leaf = await startLeaf();
+  const counted = await pretender(forwardTo(leaf, (found) => (requests++, found)));
+  const notes = await routed(leaf.apiKey, counted);
+  const queryVectors = randomItems(64, 9).map(({ vector = [] }) => vector);
+  const singles = [];
+  for (const queryVector of queryVectors) singles.push(await notes.query({ queryVector, topK: 10 }));
+  requests = 0;
+  expect(await notes.query({ queryVectors, topK: 10 })).toEqual(singles);
+  expect(requests).toBe(1);
+});
+
+const zeros = (numbers: number) => Buffer.alloc(4 * numbers).toString("base64");
+const noSearch = "body: expected a search, as routers send it";
+
+test.each<[string, (sent: SearchBody) => object, string, string]>([
+  [
+    "no vector",
+    () => ({ batch: { dimension: 16, vectors_b64: "" } }),
+    "invalid_request",
+    "1 to 1000 vectors",
+  ],
+  [
+    "too many vectors",
+    () => ({ batch: { dimension: 16, vectors_b64: zeros(16 * 1001) } }),
+    "invalid_request",
+    "1 to 1000 vectors",
+  ],
+  [
+    "part of a vector",
+    () => ({ batch: { dimension: 16, vectors_b64: zeros(24) } }),
+    "invalid_request",
+    "of 16 numbers, 4 bytes each, got 96 bytes",
+  ],
+  [
+    "a vector of another dimension",
+    () => ({ batch: { dimension: 15, vectors_b64: zeros(15) } }),
+    "dimension_mismatch",
+    "batch.vectors_b64: expected 16 numbers, got 15",
+  ],
+  [
+    "a number that is not finite",
+    () => ({
+      batch: {
+        dimension: 16,
+        vectors_b64: Buffer.from(new Float32Array(16).fill(NaN).buffer).toString("base64"),
+      },
+    }),
+    "invalid_request",
+    "batch.vectors_b64[0]",
+  ],
+  [
+    "no base64",
+    () => ({ batch: { dimension: 16, vectors_b64: `${zeros(16)}!!!!` } }),
+    "invalid_request",
+    "expected base64",
+  ],
+  [
+    "a dimension of 0",
+    () => ({ batch: { dimension: 0, vectors_b64: zeros(16) } }),
+    "invalid_request",
+    noSearch,
+  ],
+  [
+    "vectors of another type",
+    () => ({ batch: { dimension: 16, vectors_b64: 5 } }),
+    "invalid_request",
+    noSearch,
+  ],
+  ["top_k of 0", () => ({ top_k: 0 }), "invalid_request", noSearch],
+  ["a fraction as top_k", () => ({ top_k: 1.5 }), "invalid_request", noSearch],
+  [
+    "more rows than a response may have",
+    () => ({ top_k: 2 ** 40 }),
+    "too_large",
+    "results: expected at most",
+  ],
+  ["recall of 0", () => ({ recall: 0 }), "invalid_request", noSearch],
+  ["recall above 1", () => ({ recall: 1.5 }), "invalid_request", noSearch],
+  ["a negative number of lists", () => ({ lists: -1 }), "invalid_request", noSearch],
+  ["other lists", () => ({ lists: "all" }), "invalid_request", noSearch],
+  ["a filter that is no JSON", () => ({ filter: "{year" }), "invalid_request", "filters: expected an object"],
+  [
+    "an unknown operator",
+    () => ({ filter: '{"year":{"$near":1}}' }),
+    "invalid_request",
+    "filters.year.$near",
+  ],
+  ["an empty namespace", () => ({ namespace: "" }), "invalid_request", "namespace"],
+  ["a namespace that is no text", () => ({ namespace: "\ud800" }), "invalid_request", "namespace"],
+  ["no shard", () => ({ shards: [] }), "invalid_request", noSearch],
+  ["an unknown field", () => ({ more: 1 }), "invalid_request", noSearch],
+  [
+    "another collection",
+    ({ collection }) => ({ collection: { ...collection, id: "0" } }),
+    "invalid_request",
+    noSearch,
+  ],
+  ["keys of another length", ofShards({ keys: ["00"] }), "invalid_request", noSearch],
+  ["no key", ofShards({ keys: [] }), "invalid_request", noSearch],
+  ["a version of 0", ofShards({ version: 0 }), "invalid_request", noSearch],
+  ["a version that no index has", ofShards({ version: 1e300 }), "missing_object", "missing"],
+  ["a digest of another length", ofShards({ digest: "00" }), "invalid_request", noSearch],
+  ["an index id of another length", ofShards({ index_id: "00" }), "invalid_request", noSearch],
+  ["a suffix that is a path", ofShards({ suffix: "../" }), "invalid_request", noSearch],
+  ["a beginning that is no hash", ofShards({ from: 2 ** 32 }), "invalid_request", noSearch],
+])("a search with %s is refused", async (_, change, code, detail) => {
+  const { leaf, sent } = await sentSearch();
+  const { status, body } = await leaf.post(leafRoute, { ...sent, ...change(sent) });
+  expect(body).toMatchObject({ code, detail: expect.stringContaining(detail) as string });
+  expect(status).toBe(statusOfCode(code as ErrorCode));
+});
+
+function ofShards(change: object) {
+  return ({ shards }: SearchBody) => ({ shards: shards.map((shard) => ({ ...shard, ...change })) });
+}
+
 test("leaves are a list of URLs, or the addresses of a name", async () => {
   expect(await parseLeaves("http://a:1, https://b", "LEAVES")()).toEqual(["http://a:1", "https://b"]);
   const resolved = await parseLeaves("dns://localhost:80", "LEAVES")();
@@ -184,17 +320,28 @@ test("leaves are a list of URLs, or the addresses of a name", async () => {
   await expect(parseLeaves("dns://absent.invalid:80", "LEAVES")()).rejects.toThrow();
 });
 
+interface SearchBody {
+  readonly collection: object;
+  readonly shards: readonly object[];
+}
+
 interface Found {
   readonly digests: readonly string[];
   readonly rows: readonly unknown[];
 }
 
-/** Sends requests to a leaf, and back what `change` makes of its responses. */
-function forwardTo(leaf: RunningService, change: (found: unknown) => unknown): RequestListener {
+/** Sends requests to a leaf, which `note` gets, and back what `change` makes of its responses. */
+function forwardTo(
+  leaf: RunningService,
+  change: (found: unknown) => unknown,
+  note: (body: string) => unknown = () => undefined,
+): RequestListener {
   const answer = async (request: AsyncIterable<Buffer>): Promise<string> => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
-    const { body } = await leaf.post(leafRoute, Buffer.concat(chunks).toString());
+    const sent = Buffer.concat(chunks).toString();
+    note(sent);
+    const { body } = await leaf.post(leafRoute, sent);
     return JSON.stringify(change(body));
   };
   return (request, response) =>

@@ -17,8 +17,16 @@ export interface BinaryVectors {
   row(i: number, dimension: number): Float32Array;
 }
 
+/** Those in the whole of a buffer. */
+export function binaryVectors({ buffer, byteLength }: Uint8Array<ArrayBuffer>): BinaryVectors {
+  return {
+    bytes: byteLength,
+    row: (i, dimension) => new Float32Array(buffer, 4 * i * dimension, dimension),
+  };
+}
+
 interface VectorsBody {
-  /** Replaced by `VectorRows` while the body arrives. */
+  /** Replaced by `BinaryVectors` while the body arrives. */
   readonly vectors_b64: unknown;
   readonly dimension: number;
 }

@@ -31,7 +31,7 @@ export { checkFolderPath } from "../../checks/input.js";
 export { dimensionMax };
 export { topKMax } from "../../api/method-options.js";
 export { responseText } from "../../checks/response-text.js";
-export { decodeBinaryItems, decodeBinaryVectors } from "./binary.js";
+export { binaryVectors, decodeBinaryItems, decodeBinaryVectors } from "./binary.js";
 export { type AddressBody, addressIn, decodeAddress, encodeAddress } from "./address.js";
 export {
   decodeQuery,
@@ -44,7 +44,7 @@ export {
 } from "./query.js";
 export { queryForms, upsertForms, utf8Length } from "./requests.js";
 export { statusOfCode } from "./errors.js";
-export { texts } from "./values.js";
+export { base64Length, texts } from "./values.js";
 export { decodeElement, decodeItem, decodeItems, encodeItem, type ItemBody } from "./items.js";
 export {
   type DescriptionBody,

@@ -1,11 +1,12 @@
 /** Searches shards for routers and keeps them open. A shard answers at the state that a router names: storage is not asked for a newer one. */
 
 import type { KeyObject } from "node:crypto";
-import { compileFilter } from "../../api/filter/compile.js";
 import type { Client } from "../../api/vector-index.js";
 import { plainResults } from "../../api/served-index.js";
 import { memoize } from "../../async/memoize.js";
+import { settleEach } from "../../async/settle-each.js";
 import { run } from "../../engine/threads/run.js";
+import { partsTogether } from "../../query/combined-snapshot.js";
 import { nearest } from "../../query/query.js";
 import {
   type CollectionNaming,
@@ -16,11 +17,12 @@ import {
 } from "../../query/shard-search.js";
 import type { Snapshot } from "../../query/snapshot/snapshot.js";
 import { openIndex } from "../open/assemble.js";
+import { hasDimension } from "../open/dimension.js";
 import type { EmbeddedClient } from "../embedded-client.js";
+import { withinRows } from "../query-vectors.js";
 import type { SearchTarget } from "../open/namespace-scopes.js";
 import type { OpenIndex } from "../open/open-index.js";
 import { findShard } from "./find-shard.js";
-import { forEach } from "./shards.js";
 
 interface OpenShard {
   readonly index: OpenIndex;
@@ -41,23 +43,23 @@ export class Leaf {
   }
 
   /**
-   * The nearest rows of each shard, nearest first. Throws `wrong_index_key`, and `missing_object` for states whose objects were deleted, which
+   * The nearest rows of each shard for each vector, nearest first. Throws `wrong_index_key`, `dimension_mismatch`, and `missing_object` for states whose objects were deleted, which
    * storage keeps for 15 minutes.
    */
   search(
     search: ShardSearch,
     shards: readonly ShardAddress[],
     signal: AbortSignal | undefined,
-  ): Promise<ShardRow[][]> {
-    const filter = search.filter === undefined ? undefined : compileFilter(JSON.parse(search.filter));
-    const { topK, effort } = search;
+  ): Promise<ShardRow[][][]> {
+    const { vectors, topK, effort, filter } = search;
     const query = { ...plainResults, topK, effort, signal, include: noFields, filter };
     return this.#client.during(signal, () =>
-      forEach(shards, async (shard) => {
+      settleEach(shards, partsTogether(vectors), async (shard) => {
         const { searcher, snapshot } = await this.#stateOf(search, shard);
         snapshot.uses++;
         try {
-          return foundRows(await run(nearest(searcher, snapshot, search.vector, query), signal));
+          const found = await run(nearest(searcher, snapshot, vectors, withinRows(snapshot, query)), signal);
+          return found.map(foundRows);
         } finally {
           snapshot.uses--;
         }
@@ -73,14 +75,16 @@ export class Leaf {
   }
 
   async #stateOf(
-    { collection, namespace }: ShardSearch,
+    { collection, namespace, vectors }: ShardSearch,
     shard: ShardAddress,
   ): Promise<Pick<SearchTarget, "searcher"> & { readonly snapshot: Snapshot }> {
     const opened = await this.#find(collection, shard);
     opened.usedAt = this.#client.clock.wall();
     const { index } = opened;
     const { searcher, snapshots } = namespace === undefined ? index : index.scopes.of(namespace);
-    return { searcher, snapshot: await snapshots.at(await index.log.manifestOf(shard)) };
+    const snapshot = await snapshots.at(await index.log.manifestOf(shard));
+    hasDimension(index, snapshot, vectors[0], "batch.vectors_b64");
+    return { searcher, snapshot };
   }
 
   /** The keys are compared each time: they are the router's right to read. */

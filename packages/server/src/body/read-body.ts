@@ -8,7 +8,7 @@ import type { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { errorCodes, type FastifyRequest } from "fastify";
 import { SealdexError } from "sealdex/core";
-import { decodeElement, invalid, yieldIfDue } from "sealdex/wire";
+import { binaryVectors, decodeElement, invalid, yieldIfDue } from "sealdex/wire";
 import { shapeError } from "./shape-error.js";
 import { type ArrayRule, type BodyStreams, noStreams } from "./body-schema.js";
 import { type ArrayPart, Fault, parseParts, type Part, placeIn } from "./json-parts.js";
@@ -110,7 +110,7 @@ class DecodedParts {
 
   async add(parts: readonly Part[]): Promise<void> {
     for (const part of parts) {
-      if ("bytes" in part) this.#decoded.set(part.name, rowsOf(part.bytes));
+      if ("bytes" in part) this.#decoded.set(part.name, binaryVectors(part.bytes));
       else this.#addElements(part);
       await yieldIfDue();
     }
@@ -145,13 +145,6 @@ class DecodedParts {
       array.push(areNumbers ? element : decodeElement(name, element, `${name}[${start + i}]`));
     }
   }
-}
-
-function rowsOf({ buffer, byteLength }: Uint8Array<ArrayBuffer>) {
-  return {
-    bytes: byteLength,
-    row: (i: number, dimension: number) => new Float32Array(buffer, 4 * i * dimension, dimension),
-  };
 }
 
 function tooLarge(bodyLimit: number): SealdexError {

@@ -11,6 +11,8 @@ import { untilDisconnected, untilTooLong, whenEnded } from "./request-end.js";
 
 /** Results up to this size need not wait. */
 const smallBytes = 256 * 1024;
+/** Memory of a query for each neighbor. */
+export const neighborBytes = 16;
 /** Characters per write. */
 const pieceCharacters = 64 * 1024;
 

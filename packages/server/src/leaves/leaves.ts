@@ -6,14 +6,14 @@
  */
 
 import { createHash } from "node:crypto";
-import { createHistogram } from "node:perf_hooks";
+import { createHistogram, type RecordableHistogram } from "node:perf_hooks";
 import { type ErrorCode, SealdexError } from "sealdex/core";
 import {
   decodeError,
   mediaType,
   type SearchShards,
   type ShardAddress,
-  type ShardRow,
+  type ShardRows,
   type ShardSearch,
 } from "sealdex/wire";
 import { Agent, request } from "undici";
@@ -51,7 +51,7 @@ interface Attempt {
 }
 
 /** Rows, or an error that all leaves would answer with. */
-type Answer = { readonly rows: readonly (readonly ShardRow[])[] } | { readonly error: SealdexError };
+type Answer = { readonly rows: readonly ShardRows[] } | { readonly error: SealdexError };
 
 export class Leaves {
   readonly #find: FindLeaves;
@@ -59,7 +59,8 @@ export class Leaves {
   readonly #agent = new Agent({ headersTimeout: answerMsMax, bodyTimeout: answerMsMax });
   readonly #headers: Readonly<Record<string, string>>;
   readonly #times: LeafTimes | undefined;
-  #recent = createHistogram();
+  /** Of requests that were answered, by the logarithm of the number of their vectors. */
+  readonly #recent: RecordableHistogram[] = [];
   #known: readonly string[] = [];
   /** Leaves by preference, per index id of a shard. */
   readonly #ranked = new Map<string, readonly string[]>();
@@ -92,7 +93,7 @@ export class Leaves {
     shards: readonly ShardAddress[],
     { passed, mayHedge }: Attempt,
     signal: AbortSignal | undefined,
-  ): Promise<(readonly ShardRow[])[]> {
+  ): Promise<ShardRows[]> {
     const groups = new Map<string, number[]>();
     for (const [position, shard] of shards.entries()) {
       const leaf = this.#leafOf(shard, passed);
@@ -100,7 +101,7 @@ export class Leaves {
       if (group === undefined) groups.set(leaf, [position]);
       else group.push(position);
     }
-    const results: (readonly ShardRow[])[] = [];
+    const results: ShardRows[] = [];
     const asking = Array.from(groups, async ([leaf, positions]) => {
       const own = positions.map((position) => shards[position]);
       const found = await hedged<Answer>(
@@ -109,7 +110,7 @@ export class Leaves {
           const next = { passed: passed + 1, mayHedge: mayHedge && hasFailed };
           return { rows: await this.#ask(search, own, next, until) };
         },
-        mayHedge ? this.#delayMs() : answerMsMax,
+        mayHedge ? delayMs(this.#recentOf(search)) : answerMsMax,
         signal,
       );
       if ("error" in found) throw found.error;
@@ -146,8 +147,8 @@ export class Leaves {
       });
       const answer = await body.json();
       if (statusCode !== 200) throw decodeError(statusCode, answer);
-      const rows = decodeFound(answer, shards);
-      this.#recent.record(Math.max(1, Math.round(1000 * (performance.now() - startedAt))));
+      const rows = decodeFound(answer, shards, search);
+      this.#recentOf(search).record(Math.max(1, Math.round(1000 * (performance.now() - startedAt))));
       ended("done");
       return { rows };
     } catch (error) {
@@ -158,13 +159,17 @@ export class Leaves {
     }
   }
 
-  /** How long the first leaf may take until the second is asked. */
-  #delayMs(): number {
-    if (this.#recent.count < timedMin) return firstDelayMs;
-    const ms = this.#recent.percentile(95) / 1000;
-    if (this.#recent.count > timedMax) this.#recent = createHistogram();
-    return Math.max(delayMsMin, ms);
+  #recentOf({ vectors }: ShardSearch): RecordableHistogram {
+    return (this.#recent[Math.floor(Math.log2(vectors.length))] ??= createHistogram());
   }
+}
+
+/** How long the first leaf may take until the second is asked. */
+function delayMs(recent: RecordableHistogram): number {
+  if (recent.count < timedMin) return firstDelayMs;
+  const ms = recent.percentile(95) / 1000;
+  if (recent.count > timedMax) recent.reset();
+  return Math.max(delayMsMin, ms);
 }
 
 /** By rendezvous hashing: a leaf that comes or goes moves its own shards alone. */

@@ -2,14 +2,14 @@
 
 import { checkUnlimited } from "../access/caller.js";
 import type { Server } from "../http/http-server.js";
-import { untilTooLong } from "../http/request-end.js";
+import { neighborBytes } from "../http/results.js";
 import { decodeSearch, encodeFound, leafRoute, searchSchema } from "../schemas/leaf.js";
 import type { Services } from "./services.js";
 
 const sweepMs = 60_000;
 
-export function addLeafRoutes(app: Server, { leaf, limits }: Services): void {
-  const { idleIndexMsMax, queryBytesMax: bodyLimit, workMsMax } = limits;
+export function addLeafRoutes(app: Server, { leaf, limits, reading }: Services): void {
+  const { idleIndexMsMax, queryBytesMax: bodyLimit } = limits;
   const sweeping = setInterval(() => void leaf.dropUnused(Date.now() - idleIndexMsMax), sweepMs).unref();
   app.addHook("onClose", async () => clearInterval(sweeping));
   void app.register(async (scope: Server) => {
@@ -23,8 +23,10 @@ export function addLeafRoutes(app: Server, { leaf, limits }: Services): void {
       { schema: searchSchema, bodyLimit },
       async ({ body, caller }, reply) => {
         if (caller !== undefined) checkUnlimited(caller);
-        const { search, shards } = decodeSearch(body);
-        return encodeFound(await leaf.search(search, shards, untilTooLong(reply, workMsMax)), shards);
+        const { search, shards } = await decodeSearch(body);
+        const { signal, reserveBytes } = reading(reply);
+        await reserveBytes(neighborBytes * search.topK * search.vectors.length * shards.length);
+        return encodeFound(await leaf.search(search, shards, signal), shards);
       },
     );
   });

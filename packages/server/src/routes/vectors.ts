@@ -34,7 +34,7 @@ import {
 import type { Server } from "../http/http-server.js";
 import { checkMayRead } from "../access/caller.js";
 import { untilDisconnected, untilTooLong } from "../http/request-end.js";
-import type { ReadLimits } from "../http/results.js";
+import { neighborBytes, type ReadLimits } from "../http/results.js";
 import * as schemas from "../schemas/schemas.js";
 import { queryBinary, upsertBinary } from "../schemas/binary.js";
 import * as listing from "../schemas/listing.js";
@@ -164,9 +164,6 @@ export function addVectorRoutes(app: Server, services: Services): void {
 function isTimed({ request }: FastifyReply): boolean {
   return request.headers["x-profile"] === "true";
 }
-
-/** Memory of a query for each neighbor. */
-const neighborBytes = 16;
 
 /** Not more neighbors than there are items. Many count as results before there is room for them. */
 async function achievable(

@@ -6,7 +6,8 @@ import { profile, profileHeader } from "./profile.js";
 import { address, match, metadata, queryOptions, upserted, upsertOptions } from "./schemas.js";
 import { closed, limitedItems, optional, post } from "./shapes.js";
 
-const vectors = {
+/** Vectors as base64. */
+export const base64Vectors = {
   vectors_b64: Type.Unsafe<unknown>({
     type: "string",
     contentEncoding: "base64",
@@ -24,7 +25,7 @@ export const upsertBinary = post(
     ...address,
     batch: closed({
       ids: Type.Array(Type.String(), limitedItems),
-      ...vectors,
+      ...base64Vectors,
       metadata: optional(Type.Array(Type.Union([metadata, Type.Null()]), limitedItems), inOrder),
       contents: optional(Type.Array(Type.Union([Type.String(), Type.Null()]), limitedItems), inOrder),
     }),
@@ -39,7 +40,7 @@ const vectorsQuery = post(
     results: Type.Array(Type.Array(match), { description: "One list for each vector, in request order." }),
     profile,
   }),
-  { ...address, batch: closed(vectors), ...queryOptions },
+  { ...address, batch: closed(base64Vectors), ...queryOptions },
 );
 
 export const queryBinary = { ...vectorsQuery, headers: profileHeader };

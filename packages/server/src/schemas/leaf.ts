@@ -4,7 +4,19 @@ import { createSecretKey, type KeyObject } from "node:crypto";
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
 import { SealdexError } from "sealdex/core";
-import { invalid, type ShardAddress, type ShardRow, type ShardSearch, topKMax } from "sealdex/wire";
+import {
+  base64Length,
+  binaryVectors,
+  checkIdText,
+  compileFilter,
+  decodeBinaryVectors,
+  invalid,
+  type ShardAddress,
+  type ShardRows,
+  type ShardSearch,
+  yieldIfDue,
+} from "sealdex/wire";
+import { base64Vectors } from "./binary.js";
 import { answers, closed, indexKey } from "./shapes.js";
 
 export const leafRoute = "/v1/leaf/search";
@@ -14,8 +26,8 @@ const hexadecimal = (bytes: number) => Type.String({ pattern: `^[0-9a-f]{${2 * b
 
 const searchBody = closed({
   collection: closed({ id: hexadecimal(16), ids_key: indexKey, namespaces_key: indexKey }),
-  vector_b64: Type.String(),
-  top_k: Type.Integer({ minimum: 1, maximum: topKMax }),
+  batch: closed(base64Vectors),
+  top_k: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
   /** "exact", or the number of lists; absent: as many as `recall` needs. */
   lists: Type.Optional(Type.Union([Type.Literal("exact"), Type.Integer({ minimum: 1 })])),
   recall: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 1 })),
@@ -34,12 +46,14 @@ const searchBody = closed({
   ),
 });
 
-/** Per shard the names of its segments, then per row the position of its segment, its position there and its score. */
+/** Per shard the names of its segments, then per vector and row the position of its segment, its position there and its score. */
 const foundBody = Type.Object({
   digests: Type.Array(Type.String()),
   segments: Type.Array(Type.Array(Type.String())),
   rows: Type.Array(
-    Type.Array(Type.Tuple([Type.Integer({ minimum: 0 }), Type.Integer({ minimum: 0 }), Type.Number()])),
+    Type.Array(
+      Type.Array(Type.Tuple([Type.Integer({ minimum: 0 }), Type.Integer({ minimum: 0 }), Type.Number()])),
+    ),
   ),
 });
 
@@ -54,19 +68,22 @@ type SearchBody = Static<typeof searchBody>;
 type FoundBody = Static<typeof foundBody>;
 
 export function encodeSearch(search: ShardSearch, shards: readonly ShardAddress[]): SearchBody {
-  const { collection, vector, topK, effort, filter, namespace } = search;
+  const { collection, vectors, topK, effort, filter, namespace } = search;
   return {
     collection: {
       id: collection.id,
       ids_key: textOf(collection.keys.id),
       namespaces_key: textOf(collection.keys.namespaceName),
     },
-    vector_b64: Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString("base64"),
+    batch: {
+      dimension: vectors[0].length,
+      vectors_b64: Buffer.concat(vectors.map(bytesOf)).toString("base64"),
+    },
     top_k: topK,
     ...(effort === "exact"
       ? { lists: effort }
       : { ...(effort.lists !== undefined && { lists: effort.lists }), ...recallOf(effort) }),
-    ...(filter !== undefined && { filter }),
+    ...(filter !== undefined && { filter: filter.text }),
     ...(namespace !== undefined && { namespace }),
     shards: shards.map(({ from, indexId, version, digest, suffix, keys }) => ({
       from,
@@ -89,21 +106,21 @@ interface AskedSearch {
 }
 
 /** Throws `invalid_request`. */
-export function decodeSearch(text: string): AskedSearch {
+export async function decodeSearch(text: string): Promise<AskedSearch> {
   const body = parsed(text);
   if (!asked.Check(body)) throw invalid("body: expected a search, as routers send it");
-  const { collection, lists, recall, filter, namespace, shards } = body;
-  const bytes = Buffer.from(body.vector_b64, "base64");
+  const { collection, batch, lists, recall, filter, namespace, shards } = body;
+  if (namespace !== undefined) checkIdText(namespace, "namespace");
   return {
     search: {
       collection: {
         id: collection.id,
         keys: { id: keyOf(collection.ids_key), namespaceName: keyOf(collection.namespaces_key) },
       },
-      vector: new Float32Array(new Uint8Array(bytes).buffer),
+      vectors: await vectorsOf(batch),
       topK: body.top_k,
       effort: lists === "exact" ? lists : lists === undefined ? { lists, recall } : { lists },
-      filter,
+      filter: filter === undefined ? filter : compileFilter(parsed(filter)),
       namespace,
     },
     shards: shards.map(({ from, index_id: indexId, version, digest, suffix, keys }) => ({
@@ -126,30 +143,47 @@ function parsed(text: string): unknown {
   }
 }
 
-export function encodeFound(
-  results: readonly (readonly ShardRow[])[],
-  shards: readonly ShardAddress[],
-): FoundBody {
-  const segments = results.map((rows) => [...new Set(rows.map(({ segment }) => segment))]);
+function bytesOf({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}
+
+function vectorsOf({ dimension, vectors_b64 }: SearchBody["batch"]): Promise<Float32Array[]> {
+  const text = String(vectors_b64);
+  const bytes = Buffer.from(text, "base64");
+  // The decoder skips characters that are no base64.
+  if (base64Length(bytes.length) !== text.length) throw invalid("batch.vectors_b64: expected base64");
+  return decodeBinaryVectors({ dimension, vectors_b64: binaryVectors(new Uint8Array(bytes)) }, yieldIfDue);
+}
+
+export function encodeFound(results: readonly ShardRows[], shards: readonly ShardAddress[]): FoundBody {
+  const segments = results.map((ofShard) => [...new Set(ofShard.flat().map(({ segment }) => segment))]);
   return {
     digests: shards.map(({ digest }) => digest),
     segments,
-    rows: results.map((rows, i) =>
-      rows.map(({ segment, row, score }) => [segments[i].indexOf(segment), row, score]),
+    rows: results.map((ofShard, i) =>
+      ofShard.map((rows) =>
+        rows.map(({ segment, row, score }) => [segments[i].indexOf(segment), row, score]),
+      ),
     ),
   };
 }
 
-/** Throws `internal` unless it answers for these shards at the states that they name. */
-export function decodeFound(body: unknown, shards: readonly ShardAddress[]): ShardRow[][] {
+/** Throws `internal` unless it answers for these shards at the states that they name, and for each vector. */
+export function decodeFound(
+  body: unknown,
+  shards: readonly ShardAddress[],
+  { vectors: { length } }: ShardSearch,
+): ShardRows[] {
   if (!found.Check(body)) throw refused("its response is not that of a leaf");
   const { digests, segments, rows } = body;
-  const isOfShards = shards.every(({ digest }, i) => digest === digests[i]);
+  const isOfShards = shards.every(({ digest }, i) => digest === digests[i] && rows.at(i)?.length === length);
   if (!isOfShards || segments.length !== shards.length || rows.length !== shards.length) {
-    throw refused("it answers for other states than those that were named");
+    throw refused("it answers for other states than those that were named, or for other vectors");
   }
   return rows.map((own, i) =>
-    own.map(([position, row, score]) => ({ segment: segments[i][position] ?? "", row, score })),
+    own.map((each) =>
+      each.map(([position, row, score]) => ({ segment: segments[i][position] ?? "", row, score })),
+    ),
   );
 }
 
