@@ -137,15 +137,15 @@ export function withinRows({ segments }: Snapshot, options: CheckedQuery): Check
 /** The same options with the limits that earlier queries needed for their recall. Later ones may learn from these vectors. */
 export function withLearned(
   index: OpenIndex,
-  { model }: Snapshot,
+  { models }: Snapshot,
   vectors: readonly Float32Array[],
   options: CheckedQuery,
 ): CheckedQuery {
   const { samples, searcher } = index;
   const { effort, topK } = options;
-  if (samples === undefined || model === undefined || !isAutomatic(effort)) return options;
-  for (const vector of vectors) samples.take(index, model, vector);
-  const recall = searcher.learned.limitsOf(model, effort.recall, topK);
+  if (samples === undefined || models.length === 0 || !isAutomatic(effort)) return options;
+  for (const vector of vectors) samples.take(index, models, vector);
+  const recall = searcher.learned.limitsOf(models, effort.recall, topK);
   return recall === effort.recall ? options : { ...options, effort: { lists: undefined, recall } };
 }
 

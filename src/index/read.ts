@@ -57,19 +57,18 @@ const shownRecalls = [0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999];
 
 /** Of the snapshot that is open, without asking storage. */
 export function measuredRecall({ snapshots, searcher }: OpenIndex): readonly MeasuredRecall[] {
-  const model = snapshots.opened()?.model;
-  return model === undefined ? [] : searcher.learned.measured(model, shownRecalls);
+  return searcher.learned.measured(snapshots.opened()?.models ?? [], shownRecalls);
 }
 
 export async function describe(index: OpenIndex): Promise<IndexDescription> {
   return describeAt(index, await index.snapshots.read(async (snapshot) => snapshot));
 }
 
-export function describeAt(index: OpenIndex, { manifest, model }: Snapshot): IndexDescription {
+export function describeAt(index: OpenIndex, { manifest, model, models }: Snapshot): IndexDescription {
   const trainingFailure = index.maintenance.failure("training");
   const { config, model: identity } = index;
   const dimension = dimensionOf(index, manifest);
-  const measured = model === undefined ? [] : index.searcher.learned.measured(model, shownRecalls);
+  const measured = index.searcher.learned.measured(models, shownRecalls);
   return {
     indexName: index.indexName,
     type: config.type,

@@ -10,13 +10,17 @@ import { copyOf } from "./query-vectors.js";
 import { hasDimension } from "./open/dimension.js";
 import type { OpenIndex } from "./open/open-index.js";
 
-/** Checks and copies the options at once. Throws `invalid_request` or `forbidden`. Returns the training. */
-export function prepareTraining(index: OpenIndex, options: TrainOptions): () => Promise<void> {
+/** Checks and copies the options at once. Throws `invalid_request` or `forbidden`. Returns the training, which is `work`. */
+export function prepareTraining(
+  index: OpenIndex,
+  options: TrainOptions,
+  work = () => train(index, options),
+): () => Promise<void> {
   const examples = takeExamples(index, checkVectors(options.queries ?? [], "queries"));
   index.keys.check("read-write", index.indexName);
   return async () => {
     await checkExamples(index, examples);
-    await train(index, options);
+    await work();
     await learnFrom(index, examples, options.signal);
     index.maintenance.forgetFailure("training");
     // The training counts already: garbage collection deletes the rest later.
@@ -28,7 +32,10 @@ export function prepareTraining(index: OpenIndex, options: TrainOptions): () => 
 /** Copies of the vectors, which are the caller's again once this has returned. Throws `not_supported` if the index learns from no queries. */
 function takeExamples({ config, samples }: OpenIndex, queries: readonly Vector[]): Float32Array[] {
   if (queries.length > 0 && samples === undefined) {
-    throw new SealdexError("not_supported", "queries: an oblivious client learns nothing from queries");
+    throw new SealdexError(
+      "not_supported",
+      "queries: oblivious clients and routers learn nothing from queries",
+    );
   }
   return queries.map((vector, i) => copyOf(vector, config.metric, `queries[${i}]`));
 }
@@ -51,14 +58,13 @@ async function learnFrom(
   try {
     const step = Math.max(1, examples.length / resultsMax);
     await snapshots.readNewest(async (snapshot) => {
-      const { model } = snapshot;
-      if (model === undefined) return;
+      if (snapshot.models.length === 0) return;
       for (let at = 0; at < examples.length; at += step) {
         const result = await compareRecall(searcher, snapshot, examples[Math.floor(at)], {
           memoryOnly: false,
           signal,
         });
-        if (result !== undefined) searcher.learned.add(model, result);
+        if (result !== undefined) searcher.learned.add(snapshot.models, result);
       }
     });
   } finally {

@@ -9,6 +9,7 @@ import { plainResults } from "../api/served-index.js";
 import type { CallOptions } from "../api/vector-index.js";
 import { isPauseDue } from "../async/event-loop.js";
 import { settleEach } from "../async/settle-each.js";
+import type { Model } from "../engine/model.js";
 import type { Candidate } from "../engine/top-k.js";
 import { run, type Task, waitFor } from "../engine/threads/run.js";
 import type { IndexCache } from "../state/cache/index-cache.js";
@@ -58,6 +59,7 @@ export class CombinedSnapshot extends Snapshot {
   readonly naming: PartNaming;
   /** Undefined: parts are searched here. */
   readonly searchElsewhere: SearchElsewhere | undefined;
+  readonly #models: readonly Model[];
   readonly #owners: ReadonlyMap<OpenSegment, Snapshot>;
 
   constructor(
@@ -76,6 +78,7 @@ export class CombinedSnapshot extends Snapshot {
     this.parts = parts;
     this.naming = naming;
     this.searchElsewhere = searchElsewhere;
+    this.#models = parts.flatMap(({ snapshot }) => snapshot.models);
     this.#owners = new Map(owned.map(({ segment, snapshot }) => [segment, snapshot]));
   }
 
@@ -86,6 +89,10 @@ export class CombinedSnapshot extends Snapshot {
   override set uses(count: number) {
     for (const { snapshot } of this.parts) snapshot.uses += count - super.uses;
     super.uses = count;
+  }
+
+  override get models(): readonly Model[] {
+    return this.#models;
   }
 
   override get keepsVectors(): boolean {

@@ -31,8 +31,8 @@ export type QueryRecall = readonly (readonly number[])[];
 
 export class LearnedRecall {
   readonly #random: () => number;
-  /** The model whose limits were tried. */
-  #model: Model | undefined;
+  /** Those whose limits were tried: one, or those of all shards. */
+  #models: readonly Model[] = [];
   #results: QueryRecall[] = [];
   #next = 0;
   /** Per depth and tried recall; undefined until there are enough results. */
@@ -44,14 +44,14 @@ export class LearnedRecall {
     this.#random = random;
   }
 
-  /** Whether one more query of a model should be compared. */
-  isWanted(model: Model): boolean {
-    return this.#model !== model || this.#results.length < resultsMax || this.#random() < renewedShare;
+  /** Whether one more query of these models should be compared. */
+  isWanted(models: readonly Model[]): boolean {
+    return !this.#isOf(models) || this.#results.length < resultsMax || this.#random() < renewedShare;
   }
 
-  /** Takes the result of a query. Those of another model are forgotten: its limits are other ones. */
-  add(model: Model, result: QueryRecall): void {
-    if (this.#model !== model) this.#forget(model);
+  /** Takes the result of a query. Those of other models are forgotten: their limits are other ones. */
+  add(models: readonly Model[], result: QueryRecall): void {
+    if (!this.#isOf(models)) this.#forget(models);
     this.#results[this.#next] = result;
     this.#next = (this.#next + 1) % resultsMax;
     this.#last = undefined;
@@ -62,8 +62,8 @@ export class LearnedRecall {
    * The recall whose limits find the declared one, or that of automatic probing, among `topK` neighbors. As declared until enough is
    * known.
    */
-  limitsOf(model: Model, recall: number | undefined, topK: number): number | undefined {
-    if (this.#found === undefined || this.#model !== model) return recall;
+  limitsOf(models: readonly Model[], recall: number | undefined, topK: number): number | undefined {
+    if (this.#found === undefined || !this.#isOf(models)) return recall;
     if (this.#last?.topK === topK && this.#last.recall === recall) return this.#last.limits;
     const loss = 1 - (recall ?? automaticRecall);
     const [few, many] = this.#found.map((found) => lossFinding(found, loss));
@@ -76,21 +76,25 @@ export class LearnedRecall {
   }
 
   /** The recall found by queries that declare these recalls. */
-  measured(model: Model, recalls: readonly number[]): MeasuredRecall[] {
-    if (this.#found === undefined || this.#model !== model) return [];
+  measured(models: readonly Model[], recalls: readonly number[]): MeasuredRecall[] {
+    if (this.#found === undefined || !this.#isOf(models)) return [];
     return triedDepths.map((topK, depth) => ({
       topK,
       queries: this.#results.length,
       points: recalls.map((recall) => {
-        const limits = this.limitsOf(model, recall, topK) ?? recall;
+        const limits = this.limitsOf(models, recall, topK) ?? recall;
         const shares = this.#results.map((result) => foundAt(result[depth], limits));
         return { recall, ...interval(shares, topK) };
       }),
     }));
   }
 
-  #forget(model: Model): void {
-    this.#model = model;
+  #isOf(models: readonly Model[]): boolean {
+    return models.length === this.#models.length && models.every((model, i) => model === this.#models[i]);
+  }
+
+  #forget(models: readonly Model[]): void {
+    this.#models = models;
     this.#results = [];
     this.#next = 0;
     this.#found = undefined;

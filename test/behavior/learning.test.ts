@@ -2,6 +2,7 @@
 
 import { setTimeout } from "node:timers/promises";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { createRouter } from "../../src/index/collection/router.js";
 import { EmbeddedClient } from "../../src/index/embedded-client.js";
 import { JobRunner } from "../../src/index/open/job-runner.js";
 import { QuerySamples } from "../../src/index/open/query-samples.js";
@@ -97,6 +98,60 @@ test("after 300 queries of another kind than the items, others like them find wh
     expect(points.map(({ recall }) => recall)).toEqual([0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999]);
     for (const { recall, found } of points.slice(0, 5)) expect(found).toBeGreaterThan(recall - 0.01);
   }
+});
+
+describe("a collection", () => {
+  async function newCollection({ client }: Pick<ReturnType<typeof newClient>, "client">) {
+    const access = { indexName: "learning", indexKey: generateKey() };
+    const collection = await client.createCollection({ ...access, metric: "euclidean", shards: 4 });
+    await collection.upsert(rows.map((vector, i) => ({ id: `${i}`, vector })));
+    return { access, collection };
+  }
+
+  async function expectMeasured(collection: VectorIndex) {
+    const [{ topK, queries, points }] = (await collection.describe()).measuredRecall ?? [];
+    expect([topK, queries]).toEqual([10, 300]);
+    for (const { recall, low, high } of points.filter((point) => [0.9, 0.95].includes(point.recall))) {
+      const actual = await recallOf(collection, topK, { recall });
+      expect(actual).toBeGreaterThan(Math.max(low, recall) - 0.02);
+      expect(actual).toBeLessThan(high + 0.02);
+    }
+  }
+
+  test("learns from its queries, and describes the recall of all shards together", async () => {
+    const { client, clock } = newClient();
+    const { access, collection } = await newCollection({ client });
+    await collection.train({ nLists: 40 });
+    for (const queryVector of asked) await collection.query({ queryVector, topK: 10, recall: 0.9 });
+    expect((await collection.describe()).measuredRecall).toBeUndefined();
+    // Only rows in memory are compared.
+    await collection.prefetch();
+    await pass(clock);
+    await expectMeasured(collection);
+    await client.splitShards({ ...access, shards: 5 });
+    expect((await collection.describe()).measuredRecall).toBeUndefined();
+  });
+
+  test("learns from the examples of a training", async () => {
+    const { client, clock } = newClient();
+    const { collection } = await newCollection({ client });
+    await collection.train({ nLists: 40, queries: asked });
+    expect(clock.timersWithin(100)).toBe(0);
+    await expectMeasured(collection);
+    await expect(collection.train({ queries: [[1]] })).rejects.toMatchObject({ code: "dimension_mismatch" });
+  });
+
+  test("learns nothing on a router, which says so of examples", async () => {
+    const indexLocation = createMemoryStore();
+    const { access } = await newCollection(newClient({ indexLocation }));
+    const router = createRouter({ indexLocation, automaticTraining: false }, () =>
+      Promise.reject(new Error("no leaf")),
+    );
+    open.push(router);
+    const collection = await router.loadCollection(access);
+    await expect(collection.train({ queries: asked })).rejects.toMatchObject({ code: "not_supported" });
+    await collection.train({ nLists: 4, queries: [] });
+  });
 });
 
 describe("train({ queries })", () => {
@@ -239,7 +294,7 @@ test("comparing reads nothing from storage: an index that is not all in memory i
 });
 
 describe("queries that wait to be compared", () => {
-  const model = { dimension: 2 } as Model;
+  const model = [{ dimension: 2 } as Model];
 
   /** A vector, and its copy as `take` makes it. */
   function watched() {

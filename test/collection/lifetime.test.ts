@@ -128,7 +128,6 @@ test("unsupported calls say so", async () => {
   await expect(
     collection.wraps.add({ name: "r", key: generateKey(), access: "read-only" }),
   ).rejects.toMatchObject(refused);
-  await expect(collection.train({ queries: [[1]] })).rejects.toMatchObject(refused);
   await expect(collection.upsert([], { within: { a: 1 } })).rejects.toMatchObject(refused);
   const oblivious = new EmbeddedClient({ indexLocation: { location: "memory" }, oblivious: true });
   clients.push(oblivious);

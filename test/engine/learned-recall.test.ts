@@ -10,7 +10,7 @@ import {
   triedRecalls,
 } from "../../src/query/learned-recall.js";
 
-const model = { dimension: 2 } as Model;
+const model = [{ dimension: 2 } as Model];
 
 /** Queries that lose `times` as many neighbors as they declare, with chance. */
 function learned(times: (depth: number) => number, queries: number, seed = 1): LearnedRecall {
@@ -70,7 +70,7 @@ test("whatever queries find, limits stay within those of twice the loss and of t
 
 test("a hundred queries count, the last three hundred, and those of one model", () => {
   const learner = learned(() => 3, 99);
-  const measured = (of: Model) => learner.measured(of, triedRecalls);
+  const measured = (of: readonly Model[]) => learner.measured(of, triedRecalls);
   expect(learner.limitsOf(model, 0.9, 10)).toBe(0.9);
   expect(measured(model)).toEqual([]);
   const all = triedDepths.map(() => triedRecalls.map(() => 1));
@@ -88,7 +88,7 @@ test("a hundred queries count, the last three hundred, and those of one model", 
     low: expect.closeTo(3000 / (3000 + 1.96 ** 2), 6) as number,
   }));
   expect(measured(model)[0]).toEqual({ topK: 10, queries: 300, points: perfect });
-  const other = { dimension: 2 } as Model;
+  const other = [...model, { dimension: 2 } as Model];
   expect(learner.limitsOf(other, 0.9, 10)).toBe(0.9);
   expect(measured(other)).toEqual([]);
   learner.add(other, all);
@@ -105,7 +105,7 @@ test("three hundred queries are wanted, then one of fifty, and all of a new mode
   const wanted = Array.from({ length: 10_000 }, () => learner.isWanted(model)).filter(Boolean).length;
   expect(wanted).toBeGreaterThan(140);
   expect(wanted).toBeLessThan(260);
-  expect(learner.isWanted({ dimension: 2 } as Model)).toBe(true);
+  expect(learner.isWanted([{ dimension: 2 } as Model])).toBe(true);
 });
 
 test("the interval of the measured recall has the true mean about as often as it claims", () => {

@@ -76,8 +76,7 @@ export class CollectionIndex extends EncryptedIndex {
 
   override async train(options: TrainOptions = {}): Promise<void> {
     options = takeOptions(options, methodOptions.train);
-    if (options.queries !== undefined) throw notSupported("queries: it learns from none");
-    await this.#calls.write(options.signal, () => eachShard.trainEach(this.#collection, options));
+    await this.#calls.write(options.signal, eachShard.prepareTrainings(this.#collection, options));
   }
 
   override async compact(options: CallOptions = {}): Promise<void> {

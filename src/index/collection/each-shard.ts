@@ -31,8 +31,11 @@ async function inSequence(
   }
 }
 
-export function trainEach(collection: OpenCollection, options: TrainOptions): Promise<void> {
-  return inSequence(collection, (shard) => prepareTraining(shard, options)());
+/** As `prepareTraining`: the collection learns from the queries, since no shard knows their nearest items. */
+export function prepareTrainings(collection: OpenCollection, options: TrainOptions): () => Promise<void> {
+  const { queries: _, ...ofShards } = options;
+  const trainEach = () => inSequence(collection, (shard) => prepareTraining(shard, ofShards)());
+  return prepareTraining(collection.index, options, trainEach);
 }
 
 export async function compactEach(

@@ -146,7 +146,9 @@ export function collectionOf(
     maxStalenessMs,
     oblivious,
   });
-  return { index: { ...head, scopes, ...scopes.whole }, shards };
+  // To compare the recall of queries, their searches have to be made here.
+  const samples = searchShards === undefined ? head.samples : undefined;
+  return { index: { ...head, samples, scopes, ...scopes.whole }, shards };
 }
 
 /** Opens all shards at the states that a manifest names; of one namespace, or of all. */

@@ -37,8 +37,8 @@ export class QuerySamples {
   }
 
   /** Takes a copy of the vector of a query, if the index learns from more of them. */
-  take({ searcher, snapshots }: SearchTarget, model: Model, vector: Float32Array): void {
-    if (this.#waiting.length >= waitingMax || !searcher.learned.isWanted(model)) return;
+  take({ searcher, snapshots }: SearchTarget, models: readonly Model[], vector: Float32Array): void {
+    if (this.#waiting.length >= waitingMax || !searcher.learned.isWanted(models)) return;
     this.#waiting.push({
       searcher: new WeakRef(searcher),
       snapshots: new WeakRef(snapshots),
@@ -78,11 +78,11 @@ async function compare(sample: Sample, signal: AbortSignal): Promise<void> {
   const { vector } = sample;
   const searcher = sample.searcher.deref();
   const snapshot = sample.snapshots.deref()?.opened();
-  if (searcher === undefined || snapshot?.model?.dimension !== vector.length) return;
+  if (searcher === undefined || snapshot?.models.at(0)?.dimension !== vector.length) return;
   snapshot.uses++;
   try {
     const result = await compareRecall(searcher, snapshot, vector, { memoryOnly: true, signal });
-    if (result !== undefined) searcher.learned.add(snapshot.model, result);
+    if (result !== undefined) searcher.learned.add(snapshot.models, result);
   } finally {
     snapshot.uses--;
   }

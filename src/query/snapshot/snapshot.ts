@@ -101,6 +101,7 @@ export class Snapshot {
   readonly expired: Expired;
   /** Undefined: untrained. */
   readonly model: Model | undefined;
+  readonly #models: readonly Model[];
   /** How many rows there are per row that there was when the index was trained; rows that newer ones shadow are counted in. */
   readonly growth: number;
   /** Values derived from this snapshot (cached). */
@@ -124,6 +125,7 @@ export class Snapshot {
     this.stored = segments.slice(0, manifest.segments.length);
     this.expired = expired;
     this.model = model;
+    this.#models = model === undefined ? [] : [model];
     this.growth = manifest.model === undefined ? 1 : Math.max(1, rowsAtMost(manifest)) / manifest.model.items;
     this.cache = cache.groupOf(this);
   }
@@ -135,6 +137,11 @@ export class Snapshot {
 
   set uses(count: number) {
     this.#uses = count;
+  }
+
+  /** The models whose limits searches use, and adjust by the recall of earlier ones. */
+  get models(): readonly Model[] {
+    return this.#models;
   }
 
   /** Whether the vectors of rows are stored and can be returned. */
