@@ -3,16 +3,13 @@
  * `npm run test:long -- split` tries each.
  */
 
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
 import { newFolder } from "../folder.js";
 import { repeats } from "../tier.js";
+import { runKilled } from "./run-killed.js";
 import { randomItems } from "./twins.js";
 
-const program = fileURLToPath(new URL("split-process.mjs", import.meta.url));
 /** Of the calls, every so many. */
 const stride = repeats("SEALDEX_SPLIT_STRIDE", { fast: 20, all: 3 });
 
@@ -43,15 +40,7 @@ test("a splitter that is killed at any call takes nothing with it, and the next 
   let kills = 0;
   for (let calls = 0, isDone = false; !isDone; calls += stride) {
     const shards = ((await collection.describe()).shards ?? 0) + 1;
-    const child = spawn(process.execPath, [program, JSON.stringify({ path, ...named, shards, calls })]);
-    const ended = once(child, "close");
-    let errors = "";
-    child.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
-    const said = await Promise.race([once(child.stdout, "data"), ended.then(() => [""])]);
-    isDone = String(said[0]).startsWith("done");
-    if (!isDone) expect(String(said[0]), errors).toContain("paused");
-    child.kill("SIGKILL");
-    await ended;
+    isDone = await runKilled({ method: "splitShards", path, ...named, shards, calls });
     kills++;
     const reader = await client.loadCollection(named);
     expect(await reader.count({ namespace: "red" })).toBe(20);

@@ -4,23 +4,21 @@ import { type KeyObject, randomBytes } from "node:crypto";
 import type { CreateIndexOptions } from "../../api/vector-index.js";
 import { checkInteger } from "../../checks/input.js";
 import { own } from "../../checks/value-kinds.js";
-import { deriveShardKey, fingerprint, keyBytes, secretKey } from "../../crypto/keys.js";
+import { deriveShardKey, keyBytes, secretKey } from "../../crypto/keys.js";
 import type { Embedder } from "../../embedding/embedder.js";
 import { shardsMax } from "../../engine/config.js";
 import { SealdexError } from "../../errors.js";
-import { CombinedSnapshot } from "../../query/combined-snapshot.js";
-import { searchByLeaves, type SearchShards } from "../../query/shard-search.js";
-import type { SnapshotObjects } from "../../query/snapshot/open-snapshots.js";
 import { IndexCache } from "../../state/cache/index-cache.js";
-import { type CollectionMembers, type Manifest, type ShardRef } from "../../state/commit/manifest.js";
+import type { CollectionMembers, ShardRef } from "../../state/commit/manifest.js";
 import { shardName } from "../../state/commit/object-names.js";
 import { type CreateRequest, definitionOf, storeIndex } from "../create-index.js";
 import { deleteIndex } from "../delete-index.js";
+import { deleteMarks, OrphanMark } from "../maintenance/orphans.js";
 import type { ClientResources, ClientStores } from "../open/client-resources.js";
 import { NamespaceScopes } from "../open/namespace-scopes.js";
 import type { OpenIndex } from "../open/open-index.js";
 import type { IndexDefinition } from "../open/stored-definition.js";
-import { forEach, shardOf, Shards, shardsOf, spareShardsOf } from "./shards.js";
+import { combinedObjects, forEach, Shards, shardsOf, spareShardsOf } from "./shards.js";
 
 /** A collection as an index that reads all of its shards, and the shards themselves. */
 export interface OpenCollection {
@@ -40,7 +38,9 @@ export async function createCollection(
   checkReadable(resources);
   const definition = await definitionOf(options, embedder);
   const created: OpenIndex[] = [];
+  const { indexName } = options;
   const members = async (collectionId: Uint8Array): Promise<CollectionMembers> => {
+    await new OrphanMark(stores, { indexName, indexId: collectionId }, resources.clock).renew();
     const secret = secretKey(randomBytes(keyBytes));
     const create = async (from: number): Promise<ShardRef> => {
       const request = { collectionId, secret, named: own({ from }), definition, signal: options.signal };
@@ -53,6 +53,8 @@ export async function createCollection(
   };
   try {
     const head = await storeIndex({ ...options, source, definition, members }, stores, resources);
+    // A sweep deletes marks that stay.
+    await deleteMarks(stores, head).catch(() => undefined);
     return collectionOf(head, stores, resources);
   } catch (error) {
     await Promise.allSettled(created.map((shard) => deleteIndex(shard, stores, undefined)));
@@ -135,7 +137,8 @@ export function collectionOf(
   const shards = new Shards(head, stores, resources);
   const cache = new IndexCache(resources.cache);
   const { searchShards } = resources;
-  const objectsOf = (namespace: string | undefined) => objectsIn(shards, namespace, cache, searchShards);
+  const objectsOf = (namespace: string | undefined) =>
+    combinedObjects(shards, namespace, cache, searchShards);
   const scopes = new NamespaceScopes({
     log,
     objectsOf,
@@ -149,34 +152,4 @@ export function collectionOf(
   // To compare the recall of queries, their searches have to be made here.
   const samples = searchShards === undefined ? head.samples : undefined;
   return { index: { ...head, samples, scopes, ...scopes.whole }, shards };
-}
-
-/** Opens all shards at the states that a manifest names; of one namespace, or of all. */
-function objectsIn(
-  shards: Shards,
-  namespace: string | undefined,
-  cache: IndexCache,
-  searchShards: SearchShards | undefined,
-): SnapshotObjects {
-  const openPart = async (ref: ShardRef) => {
-    const shard = await shards.open(ref);
-    const { searcher, snapshots } = namespace === undefined ? shard : shard.scopes.of(namespace);
-    return { searcher, snapshot: await snapshots.at(await shard.log.manifestOf(ref)) };
-  };
-  return {
-    async open(manifest: Manifest) {
-      const refs = shardsOf(manifest);
-      const parts = await forEach(refs, openPart);
-      const naming = {
-        fingerprintOf: (id: string) => fingerprint(shards.head.keys.id, id),
-        partOf: (bytes: Uint8Array) => shardOf(refs, bytes),
-      };
-      const byLeaves =
-        searchShards && searchByLeaves(searchShards, { ...shards.addressed(manifest), namespace }, parts);
-      return new CombinedSnapshot(manifest, parts, naming, cache, byLeaves);
-    },
-    release: (snapshot) => snapshot.cache.close(),
-    model: () => Promise.reject(new SealdexError("internal", "collection: models are those of its shards")),
-    dropModel: () => undefined,
-  };
 }

@@ -9,9 +9,17 @@ import type { KeyObject } from "node:crypto";
 import { memoize } from "../../async/memoize.js";
 import { settleEach } from "../../async/settle-each.js";
 import { own } from "../../checks/value-kinds.js";
-import { deriveShardKey } from "../../crypto/keys.js";
+import { deriveShardKey, fingerprint } from "../../crypto/keys.js";
 import { SealdexError } from "../../errors.js";
-import type { CollectionNaming, ShardAddress } from "../../query/shard-search.js";
+import { CombinedSnapshot } from "../../query/combined-snapshot.js";
+import {
+  type CollectionNaming,
+  searchByLeaves,
+  type SearchShards,
+  type ShardAddress,
+} from "../../query/shard-search.js";
+import type { SnapshotObjects } from "../../query/snapshot/open-snapshots.js";
+import type { IndexCache } from "../../state/cache/index-cache.js";
 import type { Anchor } from "../../state/commit/anchor.js";
 import type { Anchors } from "../../state/commit/anchored-history.js";
 import type { Manifest, ShardRef, SpareShard } from "../../state/commit/manifest.js";
@@ -186,13 +194,13 @@ export function sumOf<T>(all: readonly T[], numberOf: (one: T) => number): numbe
 }
 
 /** Of the fingerprint of an id, in no namespace. */
-export function hashOf(fingerprint: Uint8Array): number {
-  return Buffer.from(fingerprint).readUInt32LE(fingerprint.length - 4);
+export function hashOf(idBytes: Uint8Array): number {
+  return Buffer.from(idBytes).readUInt32LE(idBytes.length - 4);
 }
 
 /** The position of the shard that has an item: by the last word of its fingerprint, which is keyed, so that storage learns nothing of ids. */
-export function shardOf(shards: readonly Pick<ShardRef, "from">[], fingerprint: Uint8Array): number {
-  const hash = hashOf(fingerprint);
+export function shardOf(shards: readonly Pick<ShardRef, "from">[], idBytes: Uint8Array): number {
+  const hash = hashOf(idBytes);
   let low = 0;
   for (let high = shards.length; high - low > 1;) {
     const middle = (low + high) >>> 1;
@@ -290,4 +298,34 @@ function splitBefore({ indexName }: OpenIndex): SealdexError {
   return new SealdexError("storage_unavailable", `collection "${indexName}": a shard was split meanwhile`, {
     cause: wasSplit,
   });
+}
+
+/** Opens all shards at the states that a manifest names, as one snapshot; of one namespace, or of all. */
+export function combinedObjects(
+  shards: Shards,
+  namespace: string | undefined,
+  cache: IndexCache,
+  searchShards: SearchShards | undefined,
+): SnapshotObjects {
+  const openPart = async (ref: ShardRef) => {
+    const shard = await shards.open(ref);
+    const { searcher, snapshots } = namespace === undefined ? shard : shard.scopes.of(namespace);
+    return { searcher, snapshot: await snapshots.at(await shard.log.manifestOf(ref)) };
+  };
+  return {
+    async open(manifest: Manifest) {
+      const refs = shardsOf(manifest);
+      const parts = await forEach(refs, openPart);
+      const naming = {
+        fingerprintOf: (id: string) => fingerprint(shards.head.keys.id, id),
+        partOf: (bytes: Uint8Array) => shardOf(refs, bytes),
+      };
+      const byLeaves =
+        searchShards && searchByLeaves(searchShards, { ...shards.addressed(manifest), namespace }, parts);
+      return new CombinedSnapshot(manifest, parts, naming, cache, byLeaves);
+    },
+    release: (snapshot) => snapshot.cache.close(),
+    model: () => Promise.reject(new SealdexError("internal", "collection: models are those of its shards")),
+    dropModel: () => undefined,
+  };
 }

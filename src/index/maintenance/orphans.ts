@@ -1,6 +1,6 @@
 /**
- * Orphans: objects of a deletion or a copy of an index that was interrupted. Both put a mark into the index location and the
- * configuration location before anything else; a copy takes it away when it is complete. Only marked objects of a location are ever
+ * Orphans: objects of a deletion or a copy of an index, or of the creation of a collection, that was interrupted. All put a mark into the
+ * index location and the configuration location before anything else; a copy and a creation take it away when they are complete. Only marked objects of a location are ever
  * deleted there, a day after its newest mark, and only if no record names it: an index whose records lie elsewhere has no mark here.
  */
 
@@ -16,6 +16,7 @@ import {
   orphanPrefix,
   orphansPrefix,
   parseOrphanName,
+  shardPrefixes,
 } from "../../state/commit/object-names.js";
 import { readObject } from "../../state/commit/read-object.js";
 import { uploadMs } from "../../state/commit/retention.js";
@@ -35,7 +36,7 @@ export interface CollectedIndex {
   readonly objects: number;
 }
 
-/** Marks an index that is going to be deleted, or copied to these stores. */
+/** Marks an index that is going to be deleted, or copied to these stores, and a collection that is going to be created. */
 export class OrphanMark {
   readonly #stores: IndexFolders;
   readonly #place: IndexPlace;
@@ -132,7 +133,7 @@ async function recordOf(
 }
 
 /**
- * Deletes the rest of a marked index, and its marks. Returns how many objects it had; with `dryRun`, it only counts them.
+ * Deletes the rest of a marked index, of all shards that were made for it, and its marks. Returns how many objects it had; with `dryRun`, it only counts them.
  * Manifests go in ascending order, so that none seems to be the newest that is not.
  */
 export async function deleteOrphan(stores: IndexFolders, place: IndexPlace, dryRun = false): Promise<number> {
@@ -144,13 +145,20 @@ export async function deleteOrphan(stores: IndexFolders, place: IndexPlace, dryR
   const isMarked = (await marksOf(stores.indexStore, place)).length > 0;
   const objects = isMarked ? await objectsOf(indexStore, indexId) : [];
   const manifests = await configStore.list(manifestPrefix(indexId));
+  let count = secrets.length + objects.length + manifests.length;
+  for (const store of isMarked ? storesOf(stores) : [stores.configStore]) {
+    const lists = shardPrefixes(indexId).map((prefix) => store.list(prefix));
+    const ofShards = (await Promise.all(lists)).flat();
+    if (!dryRun) await store.delete(ofShards);
+    count += ofShards.length;
+  }
   if (!dryRun) {
     await configStore.delete(secrets);
     await indexStore.delete(objects);
     await configStore.delete(manifests.toReversed());
     await deleteMarks(stores, place);
   }
-  return secrets.length + objects.length + manifests.length;
+  return count;
 }
 
 /** Its segments and models. `folder`: of the index location. */

@@ -57,6 +57,14 @@ export function shardName(
   return `\0${Buffer.from(collectionId).toString("hex")}${from.toString(16).padStart(8, "0")}${suffix}`;
 }
 
+/** The prefixes of all records and all objects of the shards that were ever made for a collection. */
+export function shardPrefixes(collectionId: Uint8Array): string[] {
+  const start = Buffer.from(`\0${Buffer.from(collectionId).toString("hex")}`);
+  // The last digit has bits of the next byte.
+  const encoded = encodeBase32(start).slice(0, Math.floor((8 * start.length) / 5));
+  return [namesPrefix + encoded, indexesPrefix + encoded];
+}
+
 function isStoredName(name: string): boolean {
   return isIndexName(name) || /^\0[0-9a-f]{40}([0-9a-f]{16})?$/.test(name);
 }
@@ -101,7 +109,7 @@ export interface IndexPlace {
   readonly indexId: Uint8Array;
 }
 
-/** The prefix of the marks of orphans: of indexes whose deletion or copying has begun and is not known to be complete. */
+/** The prefix of the marks of orphans: of indexes whose deletion, copying, or creation as a collection has begun and is not known to be complete. */
 export const orphansPrefix = "orphans/";
 
 /** The prefix of the marks of one index. */

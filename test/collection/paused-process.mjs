@@ -1,11 +1,11 @@
-// A process that splits the shards of a collection, until it has made so many calls to storage: then it says so, and waits to be
-// killed. Uses the build.
+// A process that creates a collection, or splits its shards, until it has made so many calls to storage: then it says so, and waits to
+// be killed. Uses the build.
 
 import { writeSync } from "node:fs";
 import { createClient } from "sealdex/core";
 import { createLocalStore } from "../../dist/esm/storage/local.js";
 
-const { path, indexName, indexKey, shards, calls } = JSON.parse(process.argv[2]);
+const { method, path, indexName, indexKey, shards, calls } = JSON.parse(process.argv[2]);
 const store = createLocalStore({ path });
 let left = calls;
 const counted =
@@ -25,6 +25,6 @@ const indexLocation = {
   close: () => store.close(),
 };
 const client = createClient({ indexLocation });
-await client.splitShards({ indexName, indexKey, shards });
+await client[method]({ indexName, indexKey, shards });
 writeSync(1, "done\n");
 process.exit(0);
