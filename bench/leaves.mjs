@@ -1,8 +1,10 @@
 // npm run bench -- leaves [--rows 100000] [--dimension 384] [--shards 8] [--leaves 4] [--routers 2] [--seconds 10] [--location redis://...]
 //
-// Routers and leaves, each a process, beside one process that has the same rows in one index: queries per second of 8 clients with one query at a
-// time each, time of queries, processor time per query of all processes together, requests to storage per query, memory, and how long queries take when a
-// leaf is stopped (SIGSTOP); then the same clients with 64 vectors per call, and requests to leaves per call. Storage is a folder on local disk unless --location says otherwise. Prints Markdown. `npm run build` first.
+// Routers and leaves, each a process, beside one process that has the same rows in one index: queries per second of 8
+// clients with one query at a time each, time of queries, processor time per query of all processes together, requests to
+// storage per query, memory, and how long queries take when a leaf is stopped (SIGSTOP); then the same clients with 64
+// vectors per call, and requests to leaves per call. Storage is a folder on local disk unless --location says otherwise.
+// Prints Markdown. `npm run build` first.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

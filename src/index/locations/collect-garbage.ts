@@ -15,10 +15,10 @@ export interface CollectGarbageOptions extends CallOptions {
 const collectOptions = optionNames<CollectGarbageOptions>("collectGarbage", { dryRun: true, signal: true });
 
 /**
- * Deletes the rest of indexes whose deletion or copying began more than a day ago in this location, and which have no record in it; of
- * collections, also if their creation did. Returns of which, and how many objects each had. Needs no key. Nothing else is touched: objects
- * that neither `deleteIndex`, `copyIndex` nor `createCollection` marked in both the configuration and the index location stay, whatever else lies there. An index of whose name there is a damaged
- * record stays, too.
+ * Deletes the rest of indexes whose deletion or copying began more than a day ago in this location, and which have no record
+ * in it; of collections, also if their creation did. Returns of which, and how many objects each had. Needs no key. Nothing
+ * else is touched: objects that neither `deleteIndex`, `copyIndex` nor `createCollection` marked in both the configuration
+ * and the index location stay, whatever else lies there. An index of whose name there is a damaged record stays, too.
  *
  * `place`: locations, or an embedded client.
  */

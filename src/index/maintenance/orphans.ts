@@ -1,7 +1,8 @@
 /**
- * Orphans: objects of a deletion or a copy of an index, or of the creation of a collection, that was interrupted. All put a mark into the
- * index location and the configuration location before anything else; a copy and a creation take it away when they are complete. Only marked objects of a location are ever
- * deleted there, a day after its newest mark, and only if no record names it: an index whose records lie elsewhere has no mark here.
+ * Orphans: objects of a deletion or a copy of an index, or of the creation of a collection, that was interrupted. All put a
+ * mark into the index location and the configuration location before anything else; a copy and a creation take it away when
+ * they are complete. Only marked objects of a location are ever deleted there, a day after its newest mark, and only if no
+ * record names it: an index whose records lie elsewhere has no mark here.
  */
 
 import type { Clock } from "../../state/commit/clock.js";
@@ -133,8 +134,8 @@ async function recordOf(
 }
 
 /**
- * Deletes the rest of a marked index, of all shards that were made for it, and its marks. Returns how many objects it had; with `dryRun`, it only counts them.
- * Manifests go in ascending order, so that none seems to be the newest that is not.
+ * Deletes the rest of a marked index, of all shards that were made for it, and its marks. Returns how many objects it had;
+ * with `dryRun`, it only counts them. Manifests go in ascending order, so that none seems to be the newest that is not.
  */
 export async function deleteOrphan(stores: IndexFolders, place: IndexPlace, dryRun = false): Promise<number> {
   const { indexStore, configStore } = foldersOf(stores, place.indexName);
