@@ -70,9 +70,9 @@ const lists = {
       { tier: "all" },
     ),
     split: long(
-      "shards are split at every moment of a change, and splitters killed at every call",
-      ["collection/split"],
-      { SEALDEX_SPLIT_STRIDE: 1 },
+      "shards are split at every moment of a change; processes that split or create are killed at every call",
+      ["collection/split", "collection/remains"],
+      { SEALDEX_SPLIT_STRIDE: 1, SEALDEX_REMAINS_STRIDE: 1 },
       { tier: "all" },
     ),
     processes: long(
