@@ -43,8 +43,8 @@ export class Leaf {
   }
 
   /**
-   * The nearest rows of each shard for each vector, nearest first. Throws `wrong_index_key`, `dimension_mismatch`, and `missing_object` for states whose objects were deleted, which
-   * storage keeps for 15 minutes.
+   * The nearest rows of each shard for each vector, nearest first. Throws `wrong_index_key`, `dimension_mismatch`, and
+   * `missing_object` for states whose objects were deleted, which storage keeps for 15 minutes.
    */
   search(
     search: ShardSearch,
