@@ -10,11 +10,11 @@ const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), 
 export const placeholder = { repository: "https://example.com/sealdex", author: "Sealdex" };
 
 /**
- * Packs packages into a folder, all of the workspace by default. Returns the path of each tarball by the name of its package.
- * In a folder that `SEALDEX_TARBALLS` names, they are packed once for all programs.
+ * Packs packages, all of the workspace by default. Returns the path of each tarball by the name of its package. They are
+ * packed into the folder `work`, or into the one that `SEALDEX_TARBALLS` names, unless an earlier program left them there.
  */
-export function packAll(own, which = packages) {
-  const into = process.env.SEALDEX_TARBALLS ?? own;
+export function packAll(work, which = packages) {
+  const into = process.env.SEALDEX_TARBALLS ?? work;
   const args = ["pack", "--silent", "--pack-destination", into];
   return Object.fromEntries(
     Object.entries(which).map(([name, folder]) => {

@@ -152,7 +152,7 @@ interface Found {
   readonly part: number;
 }
 
-/** The nearest rows of all parts, for each vector: `search` finds the nearest of one, in its order. */
+/** The nearest rows of all parts, for each vector. `search` finds those of one part, in its order. */
 export function* searchParts(
   snapshot: CombinedSnapshot,
   vectors: readonly Float32Array[],
@@ -167,13 +167,8 @@ export function* searchParts(
   );
   const merged: SearchResult[] = [];
   for (const i of vectors.keys()) {
-    merged.push(
-      yield* merge(
-        results.map((part) => part[i]),
-        topK,
-        naming,
-      ),
-    );
+    const ofVector = results.map((part) => part[i]);
+    merged.push(yield* merge(ofVector, topK, naming));
     if (isPauseDue()) yield;
   }
   return merged;

@@ -73,7 +73,8 @@ export function* queryEach(
   vectors: readonly Float32Array[],
   options: CheckedQuery,
 ): Task<Match[][]> {
-  const grouping = snapshot instanceof CombinedSnapshot ? ofCombined(snapshot, options) : ofIndex(options);
+  const grouping =
+    snapshot instanceof CombinedSnapshot ? groupingOfParts(snapshot, options) : groupingOf(options);
   // All end before the snapshot is released.
   return yield* inGroups(vectors, grouping, options.signal, (group) =>
     matchesOf(searcher, snapshot, group, options),
@@ -113,17 +114,17 @@ interface Grouping {
 }
 
 /** Threads work on some groups as others are prepared. Their tables and heaps are in memory at once. */
-function ofIndex({ topK, effort }: CheckedQuery): Grouping {
+function groupingOf({ topK, effort }: CheckedQuery): Grouping {
   return { size: sizeFor(16, 5_000, topK), together: effort === "exact" ? 1 : 4 };
 }
 
-/** Each group is searched in all parts, and in each of them in groups. Exact searches elsewhere may take long, and are given up then. */
-function ofCombined({ parts }: CombinedSnapshot, { topK, effort }: CheckedQuery): Grouping {
+/** A group is one search of each part, which divides it again. Leaves give up long searches, so a group of exact ones is smaller. */
+function groupingOfParts({ parts }: CombinedSnapshot, { topK, effort }: CheckedQuery): Grouping {
   const [most, together] = effort === "exact" ? [16, 1] : [64, 2];
   return { size: sizeFor(most, 50_000, topK * parts.length), together };
 }
 
-/** At most `most` vectors, and `resultsMax` results of all of them: each is a list of objects before it is read. */
+/** At most `most` vectors, with at most `resultsMax` results in all: they are objects in memory until their items are read. */
 function sizeFor(most: number, resultsMax: number, results: number): number {
   return Math.max(1, Math.min(most, Math.floor(resultsMax / results)));
 }
@@ -161,7 +162,7 @@ function searchEach(
   vectors: readonly Float32Array[],
   options: CheckedQuery,
 ): Task<SearchResult[]> {
-  const grouping = ofIndex(options);
+  const grouping = groupingOf(options);
   return vectors.length <= grouping.size
     ? searchGroup(scope, vectors, options)
     : inGroups(vectors, grouping, options.signal, (group) => searchGroup(scope, group, options));

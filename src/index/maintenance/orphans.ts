@@ -146,20 +146,19 @@ export async function deleteOrphan(stores: IndexFolders, place: IndexPlace, dryR
   const isMarked = (await marksOf(stores.indexStore, place)).length > 0;
   const objects = isMarked ? await objectsOf(indexStore, indexId) : [];
   const manifests = await configStore.list(manifestPrefix(indexId));
-  let count = secrets.length + objects.length + manifests.length;
+  const shards: [BlobStore, string[]][] = [];
   for (const store of isMarked ? storesOf(stores) : [stores.configStore]) {
     const lists = shardPrefixes(indexId).map((prefix) => store.list(prefix));
-    const ofShards = (await Promise.all(lists)).flat();
-    if (!dryRun) await store.delete(ofShards);
-    count += ofShards.length;
+    shards.push([store, (await Promise.all(lists)).flat()]);
   }
   if (!dryRun) {
+    for (const [store, names] of shards) await store.delete(names);
     await configStore.delete(secrets);
     await indexStore.delete(objects);
     await configStore.delete(manifests.toReversed());
     await deleteMarks(stores, place);
   }
-  return count;
+  return [secrets, objects, manifests, ...shards.map(([, names]) => names)].flat().length;
 }
 
 /** Its segments and models. `folder`: of the index location. */
