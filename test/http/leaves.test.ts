@@ -30,10 +30,11 @@ let expected: unknown;
 beforeAll(async () => {
   store = openLocation({ location: "memory" });
   const client = createClient({ indexLocation: store, automaticTraining: false });
-  const notes = await client.createCollection({ ...named, shards: 7 });
+  // Ids of shards and ports are random: of 40 shards, one of three leaves gets none in 1 of 3,000,000 runs.
+  const notes = await client.createCollection({ ...named, shards: 39 });
   await notes.upsert(randomItems(600, 1));
   await notes.upsert(randomItems(60, 2, "own"), { namespace: "own" });
-  await client.splitShards({ ...named, shards: 8 });
+  await client.splitShards({ ...named, shards: 40 });
   expected = await answers(notes);
   await client.close();
 });
