@@ -4,10 +4,11 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
+import { createEnvironment } from "./python-packages.mjs";
+import { root } from "./stage-package.mjs";
 
-const deploy = join(dirname(dirname(fileURLToPath(import.meta.url))), "packages", "server", "deploy");
+const deploy = join(root, "packages", "server", "deploy");
 const work = mkdtempSync(join(tmpdir(), "sealdex-deploy-"));
 /** The exposure that systemd computes for the unit, in tenths: from 0, sealed off, to 100. */
 const exposureMax = 15;
@@ -18,8 +19,7 @@ function run(command, ...args) {
 }
 
 try {
-  run("python3", "-m", "venv", work);
-  run(join(work, "bin", "pip"), "install", "--quiet", "kubernetes-validate==1.37.0");
+  createEnvironment(work, "kubernetes-validate==1.37.0");
   const folders = ["kubernetes", "kubernetes-ingest", "kubernetes-leaves"].map((name) => join(deploy, name));
   const manifests = folders.flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)));
   run(join(work, "bin", "kubernetes-validate"), "--strict", ...manifests);

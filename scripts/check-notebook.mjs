@@ -8,6 +8,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createProject, namesIn, packAll } from "./packed.mjs";
+import { createEnvironment } from "./python-packages.mjs";
 import { root } from "./stage-package.mjs";
 
 const committed = join(root, "examples", "walkthrough.ipynb");
@@ -18,8 +19,7 @@ const executed = join(work, "executed.ipynb");
 const run = (command, args, env = {}) =>
   execFileSync(command, args, { env: { ...process.env, ...env }, stdio: "inherit", timeout: 300_000 });
 
-run("python3", ["-m", "venv", python]);
-run(join(python, "bin", "pip"), ["install", "--quiet", "nbclient==0.11.0"]);
+createEnvironment(python, "nbclient==0.11.0");
 const names = namesIn(readFileSync(committed, "utf8"), "examples/walkthrough.ipynb");
 createProject(reader, [...names, "deno"], packAll(work));
 

@@ -1,6 +1,6 @@
 /**
  * Published clients, unchanged, against the service as its users run it. `npm run test:long -- clients` writes the table of docs/clients.md
- * from what they did. Needs a build, and `node scripts/install-python-clients.mjs`.
+ * from what they did. Needs a build, and `node scripts/install-python.mjs`.
  */
 
 import { execFile } from "node:child_process";
@@ -63,7 +63,7 @@ afterAll(async () => {
 test("every version has its environment", () => {
   expect(pythonVersions.length).toBeGreaterThan(3);
   for (const version of pythonVersions) {
-    const message = `.python/${version}: node scripts/install-python-clients.mjs makes it`;
+    const message = `.python/${version}: node scripts/install-python.mjs makes it`;
     expect(existsSync(`${root}.python/${version}/bin/python`), message).toBe(true);
   }
 });

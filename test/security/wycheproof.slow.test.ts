@@ -1,6 +1,6 @@
 /**
  * Project Wycheproof's vectors, which are made to break implementations: seals, keys and signatures equal
- * theirs, and invalid ones are refused. Needs `node scripts/install-test-vectors.mjs`.
+ * theirs, and invalid ones are refused. Needs `node scripts/install-python.mjs`.
  */
 
 import { createCipheriv, createDecipheriv, hkdfSync, verify } from "node:crypto";
