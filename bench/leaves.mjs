@@ -1,4 +1,4 @@
-// npm run bench -- leaves [--rows 100000] [--dimension 384] [--shards 8] [--leaves 4] [--routers 2] [--seconds 10] [--location redis://...]
+// npm run bench -- leaves [--rows 100000] [--dimension 384] [--shards 8] [--leaves 4] [--routers 2] [--seconds 10] [--precision float32] [--location redis://...]
 //
 // Routers and leaves, each a process, beside one process that has the same rows in one index: queries per second of 8
 // clients with one query at a time each, time of queries, processor time per query of all processes together, requests to
@@ -25,6 +25,7 @@ const { values } = parseArgs({
     leaves: count(4),
     routers: count(2),
     seconds: count(10),
+    precision: { type: "string", default: "float32" },
     location: { type: "string" },
   },
 });
@@ -215,7 +216,7 @@ async function measureTogether(name, services, indexes) {
 try {
   const writer = await start();
   const client = createClient({ baseUrl: writer.baseUrl, apiKey: rootKey });
-  const indexConfig = { type: "ivfflat", dimension };
+  const indexConfig = { type: "ivfflat", dimension, precision: values.precision };
   const lists = (items) => Math.max(16, Math.round(4 * Math.sqrt(items)));
   const address = { indexName: "index", indexKey: generateKey() };
   await fill(await client.createIndex({ ...address, indexConfig }), lists(rows));
@@ -224,7 +225,7 @@ try {
   await stop([writer]);
 
   console.log(
-    `${cpus()[0].model}, ${cpus().length} cores, Node ${process.version}. ${rows} rows of ${dimension} dimensions, recall .95 declared, top ${k}, ` +
+    `${cpus()[0].model}, ${cpus().length} cores, Node ${process.version}. ${rows} rows of ${dimension} dimensions, ${values.precision}, recall .95 declared, top ${k}, ` +
       `${clientCount} clients. ${shards} shards, ${leafCount} leaves, ${routerCount} routers.\n`,
   );
   console.log(
