@@ -108,6 +108,12 @@ const lists = {
     namespaces: long("storage calls among 1,000 namespaces", ["behavior/namespace-erasure"], {
       SEALDEX_NAMESPACES: 1000,
     }),
+    recall: long(
+      "recall of larger indexes, and vectors at the borders of float32 in all dimensions",
+      ["behavior/declared-recall", "behavior/recall", "behavior/numeric-borders"],
+      { SEALDEX_RECALL_ROWS: 24_000, SEALDEX_BORDER_DIMENSIONS: 6 },
+      { tier: "all" },
+    ),
     histories: long(
       "random histories of an index beside a plain model",
       ["behavior/model-based", "behavior/second-lists"],

@@ -8,7 +8,7 @@ const names = [
   ...synthetic.slice(0, repeats("SEALDEX_RECALL_SETS", { fast: 1, all: synthetic.length })),
   ...(inject("tier") === "all" ? setsOnDisk() : []),
 ];
-const n = repeats("SEALDEX_RECALL_ROWS", { fast: 8_000, all: 24_000 });
+const n = repeats("SEALDEX_RECALL_ROWS", { fast: 8_000, all: 16_000 });
 /** Queries for one and ten neighbors: a recall at k = 1 over fewer than some hundred is mostly chance. */
 const queryCount = repeats("SEALDEX_RECALL_QUERIES", { fast: 150, all: 600 });
 /** Those of them that ask for more neighbors, too. */

@@ -175,7 +175,7 @@ test("every history of writes leaves each item once, at its newest vector, and r
       await index.prefetch();
       expect(await recallOf(index, "euclidean", live, { topK: 10 })).toBeGreaterThan(0.92);
     }),
-    { numRuns: repeats("SEALDEX_SECOND_LISTS", { fast: 2, all: 5 }) },
+    { numRuns: repeats("SEALDEX_SECOND_LISTS", { fast: 2, all: 3 }) },
   );
 });
 

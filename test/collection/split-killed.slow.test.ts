@@ -11,7 +11,7 @@ import { runKilled } from "./run-killed.js";
 import { randomItems } from "./twins.js";
 
 /** Of the calls, every so many. */
-const stride = repeats("SEALDEX_SPLIT_STRIDE", { fast: 20, all: 3 });
+const stride = repeats("SEALDEX_SPLIT_STRIDE", { fast: 20, all: 5 });
 
 test("a splitter that is killed at any call takes nothing with it, and the next one splits", async () => {
   const path = await newFolder();

@@ -18,7 +18,7 @@ import { randomItems } from "./twins.js";
 const indexKey = generateKey();
 const named = { indexName: "notes", indexKey };
 /** Of the calls to storage at which one pauses, every so many. */
-const stride = repeats("SEALDEX_SPLIT_STRIDE", { fast: 7, all: 5 });
+const stride = repeats("SEALDEX_SPLIT_STRIDE", { fast: 7, all: 7 });
 const changeStride = repeats("SEALDEX_SPLIT_STRIDE", { fast: 3, all: 3 });
 const clients: EmbeddedClient[] = [];
 

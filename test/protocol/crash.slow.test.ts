@@ -262,8 +262,8 @@ async function enumerateCrashes(store: BlobStore, stride = 1): Promise<number> {
 const survivedMin = (stride: number) => (stride === 1 ? 500 : 15);
 
 /** Every so many-th call goes wrong: each of them where that is 1. */
-const strideInMemory = repeats("SEALDEX_CRASH_STRIDE", { fast: 3, all: 5 });
-const stride = repeats("SEALDEX_CRASH_STRIDE", { fast: 9, all: 15 });
+const strideInMemory = repeats("SEALDEX_CRASH_STRIDE", { fast: 3, all: 7 });
+const stride = repeats("SEALDEX_CRASH_STRIDE", { fast: 9, all: 21 });
 
 test("acknowledged items stay and the index still works, whichever call of the store fails", async () => {
   const survived = await enumerateCrashes(createMemoryStore(), strideInMemory);
