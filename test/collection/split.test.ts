@@ -19,7 +19,7 @@ import { createTwins, onBoth, randomItems } from "./twins.js";
 const indexKey = generateKey();
 const named = { indexName: "notes", indexKey };
 /** Of the calls to storage at which one fails, every so many. */
-const stride = repeats("SEALDEX_SPLIT_STRIDE", { fast: 9, all: 1 });
+const stride = repeats("SEALDEX_SPLIT_STRIDE", { fast: 9, all: 4 });
 const clients: EmbeddedClient[] = [];
 
 afterEach(async () => {
