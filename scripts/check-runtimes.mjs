@@ -1,5 +1,6 @@
 // Every runtime that the README names: a program and the quickstart from the packed package, and the suites of the embedded
-// index, local disk, the LangChain store and the kernel threads. On the Node that runs this, all suites have run before.
+// index, local disk, the LangChain store and the kernel threads. On the Node that runs this, all suites have run before; Node 22
+// is between two that run them, and runs the programs alone.
 // `node scripts/check-runtimes.mjs bun deno` checks some of them.
 
 import { execFileSync } from "node:child_process";
@@ -49,7 +50,7 @@ for (const name of names) {
       throw new Error(`${name}: expected ${text} in:\n${printed}`);
     }
   }
-  if (name === `node@${process.versions.node.split(".")[0]}`) continue;
+  if (name === `node@${process.versions.node.split(".")[0]}` || name === "node@22") continue;
   const vitest = [
     join("node_modules", "vitest", "vitest.mjs"),
     "run",
@@ -59,4 +60,4 @@ for (const name of names) {
   run([...vitest, ...suites], root, "inherit");
 }
 rmSync(work, { recursive: true });
-console.log(`${names.length} runtimes run the packed package and its suites.`);
+console.log(`${names.length} runtimes run the packed package.`);
