@@ -109,6 +109,17 @@ test("a key is forgotten once no router has used it for a while", async () => {
   expect(read).not.toEqual([]);
 });
 
+test("shards that cannot be opened while others are dropped do not make that fail", async () => {
+  await notes.query({ queryVector });
+  const [search, shards] = asked[0];
+  const forged = shards.map((shard) => ({ ...shard, keys: [secretKey(Buffer.alloc(32, 1))] }));
+  const another = new Leaf(leafClient);
+  const failing = another.search(search, forged, undefined);
+  const dropping = another.dropUnused(Infinity);
+  await expect(failing).rejects.toMatchObject({ code: "wrong_index_key" });
+  await expect(dropping).resolves.toBeUndefined();
+});
+
 test("queries go on after the key of the collection was rotated", async () => {
   const before = await notes.query({ queryVector });
   await notes.rotateKey(generateKey());

@@ -70,7 +70,9 @@ export class Leaf {
   /** Closes shards that no router has asked for since this time, in milliseconds since 1970, and forgets their keys. */
   async dropUnused(since: number): Promise<void> {
     for (const [indexId, opening] of this.#open) {
-      if ((await opening).usedAt < since) this.#open.delete(indexId);
+      // One that fails to open is forgotten.
+      const shard = await opening.catch(() => undefined);
+      if (shard !== undefined && shard.usedAt < since) this.#open.delete(indexId);
     }
   }
 
