@@ -10,6 +10,7 @@ import type { SearchShards, ShardRow } from "../../src/query/shard-search.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { StandingClock } from "../protocol/standing-clock.js";
+import { copyOf, pausedStore } from "./stores.js";
 import { randomItems } from "./twins.js";
 
 const indexKey = generateKey();
@@ -124,6 +125,26 @@ test("queries go on after the key of the collection was rotated", async () => {
   const before = await notes.query({ queryVector });
   await notes.rotateKey(generateKey());
   expect(await notes.query({ queryVector })).toEqual(before);
+});
+
+test("other routers find the same at any moment of a rotation to the key that they have", async () => {
+  const before = await notes.query({ queryVector });
+  const filled = await copyOf(stored);
+  for (let number = 0; ; number += 13) {
+    const store = await copyOf(filled);
+    const clientOfLeaf = new EmbeddedClient({ indexLocation: store });
+    const own = new Leaf(clientOfLeaf);
+    const other = createRouter({ indexLocation: store }, (...search) => own.search(...search));
+    const routed = await other.loadCollection(named);
+    const expectSame = async () => expect(await routed.query({ queryVector })).toEqual(before);
+    await expectSame();
+    const paused = pausedStore(store, number, expectSame);
+    const rotating = new EmbeddedClient({ indexLocation: paused });
+    await (await rotating.loadCollection(named)).rotateKey(indexKey);
+    await expectSame();
+    await Promise.all([other, rotating, clientOfLeaf].map((client) => client.close()));
+    if (!paused.hasPaused) return;
+  }
 });
 
 test("shards that were split are searched in their place", async () => {

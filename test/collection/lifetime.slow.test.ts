@@ -11,6 +11,7 @@ import { EmbeddedClient } from "../../src/index/embedded-client.js";
 import { indexPrefix, parseOrphanName } from "../../src/state/commit/object-names.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { faultyStore } from "../protocol/faulty-store.js";
+import { copyOf, pausedStore } from "./stores.js";
 import { randomItems } from "./twins.js";
 
 const indexKey = generateKey();
@@ -251,6 +252,26 @@ test("a rotation that is interrupted anywhere leaves the collection usable, and 
     expect(await next.count()).toBe(40);
     expect(await (await load(newKey)).count()).toBe(40);
     if (isRotated) return;
+  }
+});
+
+test("processes that have the key in force read and write at any moment of a rotation", async () => {
+  const filled = createMemoryStore();
+  const first = await open(filled).createCollection({ ...named, shards: 2 });
+  await first.upsert(randomItems(20, 1));
+  for (let number = 0; ; number += 13) {
+    const store = await copyOf(filled);
+    const others = await Promise.all([1, 2, 3].map(() => open(store).loadCollection(named)));
+    const [reader, writer] = others;
+    for (const each of [reader, writer]) expect(await each.count()).toBe(20);
+    const rotating = pausedStore(store, number, async () => {
+      await writer.upsert(randomItems(5, 2, "between"));
+      expect(await reader.count()).toBe(25);
+    });
+    await (await open(rotating).loadCollection(named)).rotateKey(indexKey);
+    for (const each of others.toReversed()) await each.upsert(randomItems(5, 2, "between"));
+    for (const each of others) expect(await each.count()).toBe(25);
+    if (!rotating.hasPaused) return;
   }
 });
 

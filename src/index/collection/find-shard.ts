@@ -8,7 +8,7 @@ import type { ClientStores } from "../open/client-resources.js";
 import { openRecord, type OpenedRecord } from "../open/index-record.js";
 import { findRecord } from "../open/record-access.js";
 
-interface FoundShard {
+export interface FoundShard {
   readonly name: string;
   readonly opened: OpenedRecord;
   /** The key that opened it. */
@@ -32,9 +32,13 @@ export async function findShard(
       if (Buffer.from(opened.indexId).toString("hex") === ref.indexId) return { name, opened, key };
       throw new SealdexError("rollback_detected", "collection: a shard was replaced by another index");
     } catch (error) {
-      if (!(error instanceof SealdexError && error.code === "wrong_index_key")) throw error;
+      if (!isWrongKeyError(error)) throw error;
       failure = error;
     }
   }
   throw failure;
+}
+
+export function isWrongKeyError(error: unknown): boolean {
+  return error instanceof SealdexError && error.code === "wrong_index_key";
 }

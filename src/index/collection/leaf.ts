@@ -22,7 +22,8 @@ import type { EmbeddedClient } from "../embedded-client.js";
 import { withinRows } from "../query-vectors.js";
 import type { SearchTarget } from "../open/namespace-scopes.js";
 import type { OpenIndex } from "../open/open-index.js";
-import { findShard } from "./find-shard.js";
+import type { Manifest } from "../../state/commit/manifest.js";
+import { findShard, isWrongKeyError } from "./find-shard.js";
 
 interface OpenShard {
   readonly index: OpenIndex;
@@ -30,6 +31,11 @@ interface OpenShard {
   readonly key: KeyObject;
   /** In milliseconds since 1970. */
   usedAt: number;
+}
+
+interface ShardState {
+  readonly index: OpenIndex;
+  readonly manifest: Manifest;
 }
 
 export class Leaf {
@@ -80,26 +86,36 @@ export class Leaf {
     { collection, namespace, vectors }: ShardSearch,
     shard: ShardAddress,
   ): Promise<Pick<SearchTarget, "searcher"> & { readonly snapshot: Snapshot }> {
-    const opened = await this.#find(collection, shard);
-    opened.usedAt = this.#client.clock.wall();
-    const { index } = opened;
+    const { index, manifest } = await this.#find(collection, shard);
     const { searcher, snapshots } = namespace === undefined ? index : index.scopes.of(namespace);
-    const snapshot = await snapshots.at(await index.log.manifestOf(shard));
+    const snapshot = await snapshots.at(manifest);
     hasDimension(index, snapshot, vectors[0], "batch.vectors_b64");
     return { searcher, snapshot };
   }
 
   /** The keys are compared each time: they are the router's right to read. */
-  async #find(collection: CollectionNaming, shard: ShardAddress): Promise<OpenShard> {
+  async #find(collection: CollectionNaming, shard: ShardAddress): Promise<ShardState> {
     const known = await memoize(this.#open, shard.indexId, () => this.#load(collection, shard));
     const { id, namespaceName } = collection.keys;
     const { keys } = known.index;
     const isNamedAlike = keys.id.equals(id) && keys.namespaceName.equals(namespaceName);
-    if (isNamedAlike && shard.keys.some((key) => key.equals(known.key))) return known;
+    if (isNamedAlike && shard.keys.some((key) => key.equals(known.key))) {
+      try {
+        return await this.#stateIn(known, shard);
+      } catch (error) {
+        if (!isWrongKeyError(error)) throw error;
+      }
+    }
     // The key may have been rotated.
     const loaded = await this.#load(collection, shard);
     this.#open.set(shard.indexId, Promise.resolve(loaded));
-    return loaded;
+    return this.#stateIn(loaded, shard);
+  }
+
+  async #stateIn(opened: OpenShard, shard: ShardAddress): Promise<ShardState> {
+    opened.usedAt = this.#client.clock.wall();
+    const { index } = opened;
+    return { index, manifest: await index.log.manifestOf(shard) };
   }
 
   async #load({ id, keys }: CollectionNaming, shard: ShardAddress): Promise<OpenShard> {

@@ -27,7 +27,7 @@ import { deleteIndex } from "../delete-index.js";
 import { openIndex, type OpenOptions, plainIndex } from "../open/assemble.js";
 import type { ClientResources, ClientStores } from "../open/client-resources.js";
 import type { OpenIndex } from "../open/open-index.js";
-import { findShard } from "./find-shard.js";
+import { type FoundShard, findShard, isWrongKeyError } from "./find-shard.js";
 
 /** Shards at which one call works at a time. */
 const together = 32;
@@ -67,14 +67,15 @@ export class Shards {
     return memoize(this.#open, ref.indexId, async () => {
       const { head } = this;
       const anchors = new HeadAnchors(head, ref.indexId, (version) => shard.log.manifestAt(version));
-      const shard = await this.#find(ref, { ...plainIndex, anchors, head });
+      const currentKey = async () => (await this.#find(ref)).key;
+      const shard = await this.#openAs(ref, { ...plainIndex, anchors, head, currentKey });
       return shard;
     });
   }
 
   /** A shard at the newest state that is stored, whether the head names it or not: to erase from it, or delete it. */
   openUnnamed(ref: SpareShard): Promise<OpenIndex> {
-    return this.#find(ref, plainIndex);
+    return this.#openAs(ref, plainIndex);
   }
 
   /** Deletes a shard, unless another call did, or does: its keys, at least, are gone then. */
@@ -154,12 +155,22 @@ export class Shards {
     return keys;
   }
 
-  async #find(ref: ShardRef, options: OpenOptions): Promise<OpenIndex> {
-    const { head } = this;
-    const keys = this.#keysOf(ref, await head.log.knownOrNewest());
-    const { name, opened } = await findShard(this.#stores, head.indexId, ref, keys);
-    opened.keys.nameAs(head.keys);
+  async #openAs(ref: ShardRef, options: OpenOptions): Promise<OpenIndex> {
+    const { name, opened } = await this.#find(ref);
+    opened.keys.nameAs(this.head.keys);
     return openIndex(name, opened, this.#stores, this.#resources, options);
+  }
+
+  async #find(ref: ShardRef): Promise<FoundShard> {
+    const { indexId, log } = this.head;
+    const find = (head: Manifest) => findShard(this.#stores, indexId, ref, this.#keysOf(ref, head));
+    try {
+      return await find(await log.knownOrNewest());
+    } catch (error) {
+      if (!isWrongKeyError(error)) throw error;
+      // Its key was rotated since.
+      return find(await log.newest());
+    }
   }
 }
 

@@ -18,7 +18,7 @@ import { Maintenance } from "./maintenance.js";
 import { NamespaceScopes } from "./namespace-scopes.js";
 import { ObjectWriter } from "./object-writer.js";
 import type { OpenIndex } from "./open-index.js";
-import { RecordAccess } from "./record-access.js";
+import { type CurrentKey, RecordAccess } from "./record-access.js";
 import { RewritingLock } from "./rewriting-lock.js";
 
 /** Each is an own member, since a polluted prototype must not give it. */
@@ -31,6 +31,8 @@ export interface OpenOptions {
   readonly isCollection: boolean | undefined;
   /** Of a shard, its collection: cursors are of it, and trainings are reported under its name. */
   readonly head: Pick<OpenIndex, "indexId" | "indexName"> | undefined;
+  /** Of a shard. */
+  readonly currentKey: CurrentKey | undefined;
 }
 
 export const plainIndex: OpenOptions = {
@@ -38,6 +40,7 @@ export const plainIndex: OpenOptions = {
   anchors: undefined,
   isCollection: false,
   head: undefined,
+  currentKey: undefined,
 };
 
 export function openIndex(
@@ -45,7 +48,7 @@ export function openIndex(
   record: OpenedRecord,
   stores: ClientStores,
   resources: ClientResources,
-  { anchor, anchors: given, isCollection, head }: OpenOptions = plainIndex,
+  { anchor, anchors: given, isCollection, head, currentKey }: OpenOptions = plainIndex,
 ): OpenIndex {
   const { cache, clock, listings, maxStalenessMs, oblivious, samples } = resources;
   const { configStore, anchorStore } = stores;
@@ -58,7 +61,7 @@ export function openIndex(
   const { indexId, keys, definition } = record;
   const { config, model, text } = definition;
   const words = text && { definition: text, analyzer: createAnalyzer(text.analyzer) };
-  const recordAccess = new RecordAccess(indexName, record, configStore);
+  const recordAccess = new RecordAccess(indexName, record, configStore, currentKey);
   const identity = {
     indexName,
     indexId,

@@ -94,24 +94,40 @@ export type RecordOutcome =
   /** Others have proposed keys that are not in force yet. */
   | "overtaken";
 
+/** The key that opens the record now, if another process rotated the key that did. */
+export type CurrentKey = () => Promise<KeySource>;
+
 export class RecordAccess {
   readonly indexName: string;
   readonly scope: WrapScope;
   readonly keys: KeyRing;
   readonly #configStore: BlobStore;
+  readonly #currentKey: CurrentKey | undefined;
   #wrapKeys: WrapKeys;
 
-  constructor(indexName: string, { indexId, salt, wrapKeys, keys }: OpenedRecord, configStore: BlobStore) {
+  constructor(
+    indexName: string,
+    { indexId, salt, wrapKeys, keys }: OpenedRecord,
+    configStore: BlobStore,
+    currentKey?: CurrentKey,
+  ) {
     this.indexName = indexName;
     this.scope = { indexId, salt };
     this.keys = keys;
     this.#wrapKeys = wrapKeys;
     this.#configStore = configStore;
+    this.#currentKey = currentKey;
   }
 
   /** Takes over the keys of a generation. Throws `wrong_index_key` if its record has none for this holder. */
   async renew(generation: number): Promise<void> {
-    this.#take(await this.#inForce(generation), this.#wrapKeys);
+    try {
+      this.#take(await this.#inForce(generation), this.#wrapKeys);
+    } catch (error) {
+      const isOfOther = error instanceof SealdexError && error.code === "wrong_index_key";
+      if (!isOfOther || this.#currentKey === undefined) throw error;
+      await this.adopt(await this.#currentKey(), generation);
+    }
   }
 
   /** Opens the record in force by another key from now on. Throws `wrong_index_key` if that is of no wrap. */
