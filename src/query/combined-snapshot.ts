@@ -193,7 +193,7 @@ function* merge(results: readonly SearchResult[], topK: number, naming: PartNami
       }
     }
     if (equal.length === 0) break;
-    best.push(...(isOrdered ? equal : yield* inOrder(equal, naming)));
+    for (const found of isOrdered ? equal : yield* inOrder(equal, naming)) best.push(found);
   }
   best.length = Math.min(best.length, topK);
   return { candidates: best.map(({ candidate }) => candidate), rows: best.map(({ ref }) => ref) };

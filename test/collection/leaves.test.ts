@@ -240,6 +240,15 @@ test("more rows than the shards have may be asked for", async () => {
   expect(found).toHaveLength(400);
 });
 
+test("any number of rows may be equally near", async () => {
+  answer = ([[[first]], ...shards]) => [
+    [Array.from({ length: 200_000 }, () => ({ ...first, score: 0 }))],
+    ...shards,
+  ];
+  const found = await notes.query({ queryVector, topK: 3 });
+  expect(found.map(({ distance }) => distance)).toEqual([0, 0, 0]);
+});
+
 test("an empty collection, and a query for nothing, ask no leaf", async () => {
   asked.length = 0;
   expect(await notes.query({ queryVector, topK: 0 })).toEqual([]);
