@@ -37,7 +37,7 @@ const searchBody = closed({
     closed({
       from: Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 }),
       index_id: hexadecimal(16),
-      version: Type.Integer({ minimum: 1 }),
+      version: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
       digest: hexadecimal(32),
       suffix: Type.Optional(hexadecimal(8)),
       keys: Type.Array(indexKey, { minItems: 1, maxItems: 2 }),
