@@ -4,7 +4,7 @@ import { mkdirSync, renameSync, rmSync, symlinkSync, utimesSync } from "node:fs"
 import { join } from "node:path";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { pdfOf } from "./pdf.js";
+import { hostilePdf, pdfOf } from "./pdf.js";
 import { call, connectStdio, documentsOf, inStep, until, Workspace } from "./start-server.js";
 
 let workspace: Workspace;
@@ -153,6 +153,29 @@ test("a file that cannot be read is named in the status, and the others are stor
   const { folder } = await until(await start(), inStep(1));
   expect(folder?.skipped).toBe(2);
   expect(folder?.skippedFiles.join()).toMatch(/broken\.pdf: .+large\.md: larger than 20 MiB/);
+});
+
+test("tools answer while a hostile PDF is read, and the status names it", async () => {
+  workspace.write("a.md", "Fine.");
+  workspace.write("hostile.pdf", hostilePdf());
+  const running = await start();
+  await until(running, ({ folder }) => folder?.state === "reading, 1 files so far");
+  expect((await call(running, "remember", { text: "Noted meanwhile." })).isError).toBe(false);
+  const { folder } = await until(running, inStep(2));
+  expect(folder?.skippedFiles.join()).toMatch(/^hostile\.pdf: reading it takes (more than|longer than) .+/);
+});
+
+test("a server ends while a hostile PDF is read, and keeps the document that was there before", async () => {
+  workspace.write("a.pdf", pdfOf(["Glaciers move slowly"]));
+  await until(await start(), inStep(1));
+  await client?.close();
+  workspace.write("a.pdf", hostilePdf());
+  const running = await start();
+  await until(running, ({ folder }) => folder?.state.startsWith("reading") === true);
+  await running.close();
+  rmSync(join(workspace.notes, "a.pdf"));
+  client = await connectStdio(workspace.args());
+  expect(await documentsOf(client)).toEqual(["own/a.pdf"]);
 });
 
 test("files that only have another time are not stored again", async () => {

@@ -3,8 +3,8 @@
 import type { Document, FileRecord } from "../documents/document.js";
 import { digestOf } from "../documents/document.js";
 import type { DocumentIndex } from "../documents/document-index.js";
+import { DocumentReader } from "./document-reader.js";
 import { type Folder, type FolderFile, fileBytesMax } from "./folder.js";
-import { readText } from "./read-text.js";
 
 export interface SyncState {
   readonly running: boolean;
@@ -32,6 +32,7 @@ export class FolderSync {
   private readonly folder: Folder;
   private readonly index: DocumentIndex;
   private readonly log: (text: string) => void;
+  private readonly reader = new DocumentReader();
   private readonly stopping = new AbortController();
   private readonly skipped = new Map<string, string>();
   /** Folders with documents. If one of them is deleted or moved, the watcher may name only itself. */
@@ -79,6 +80,7 @@ export class FolderSync {
       };
       if (isWhole) this.repeatAfter(wholeRunMs);
     } catch (error) {
+      if (this.stopping.signal.aborted) return;
       const failure = error instanceof Error ? error.message : "unknown";
       this.log(`The folder could not be compared: ${failure}`);
       this.current = { ...this.current, running: false, failure };
@@ -142,9 +144,11 @@ export class FolderSync {
       const bytes = await this.folder.read(path);
       const digest = digestOf(bytes);
       if (digest === stored?.digest) return true;
-      const text = await readText(path, bytes);
+      const text = await this.reader.read(path, bytes, this.stopping.signal);
       document = { source: this.source, path, text, record: { digest, size, mtimeMs } };
     } catch (error) {
+      // A document whose reading was stopped stays in the index as it was.
+      this.stopping.signal.throwIfAborted();
       this.skipped.set(path, error instanceof Error ? error.message : "unknown");
       return false;
     }

@@ -1,6 +1,6 @@
 /** The text of a file, as Markdown if the file has headings. */
 
-const readers: readonly (readonly [RegExp, (bytes: Buffer) => Promise<string> | string])[] = [
+const readers: readonly (readonly [RegExp, (bytes: Uint8Array) => Promise<string> | string])[] = [
   [/\.(md|mdx|markdown|txt|text|rst|org|adoc)$/i, decode],
   [/\.(html|htm|xhtml)$/i, readHtml],
   [/\.pdf$/i, readPdf],
@@ -13,19 +13,19 @@ export function isReadable(path: string): boolean {
   return readers.some(([name]) => name.test(path));
 }
 
-export async function readText(path: string, bytes: Buffer): Promise<string> {
+export async function readText(path: string, bytes: Uint8Array): Promise<string> {
   const [, read] = readers.find(([name]) => name.test(path)) ?? [];
   if (!read) throw new Error("not a kind of file that is read");
   return (await read(bytes)).slice(0, charactersMax).toWellFormed();
 }
 
-function decode(bytes: Buffer): string {
+function decode(bytes: Uint8Array): string {
   const [first, second] = bytes;
   const isUtf16 = first === 0xff && second === 0xfe;
   return new TextDecoder(isUtf16 ? "utf-16le" : "utf-8").decode(bytes);
 }
 
-async function readHtml(bytes: Buffer): Promise<string> {
+async function readHtml(bytes: Uint8Array): Promise<string> {
   const { convert } = await import("html-to-text");
   const heading = (level: number) => ({
     selector: `h${level}`,
@@ -51,9 +51,9 @@ async function readHtml(bytes: Buffer): Promise<string> {
   });
 }
 
-async function readPdf(bytes: Buffer): Promise<string> {
+async function readPdf(bytes: Uint8Array): Promise<string> {
   const { extractText, getDocumentProxy } = await import("unpdf");
-  const pdf = await getDocumentProxy(new Uint8Array(bytes));
+  const pdf = await getDocumentProxy(bytes, { verbosity: 0 });
   try {
     const { text } = await extractText(pdf, { mergePages: false });
     return text.map((page, i) => `## Page ${i + 1}\n\n${page}`).join("\n\n");
