@@ -190,6 +190,55 @@ test("objects stored before a fence are stored again rather than committed", asy
   expect(await open().index.listIds()).toEqual(["late"]);
 });
 
+describe("a writer whose clock is years ahead", () => {
+  /** Objects that are left over, an index that goes on with the right time, and its clock. */
+  async function afterAhead() {
+    const { clock, store, open } = await newIndex();
+    const years = 10 * 365 * uploadMs;
+    clock.ms += years;
+    const ahead = open();
+    await fill(ahead, 20);
+    await compactAll(ahead.inner, undefined);
+    clock.ms -= years;
+    const index = open();
+    expect((await unnamed(store, index)).length).toBeGreaterThan(0);
+    return { clock, store, index };
+  }
+
+  test("does not end collection by later commits, whose grace begins again", async () => {
+    const { clock, store, index } = await afterAhead();
+    const upsert = () => index.index.upsert([{ id: "later", vector: [1, 1] }]);
+    const left = await unnamed(store, index);
+    await upsert();
+    clock.ms += historyMs - 1;
+    await upsert();
+    await gc(index.inner);
+    expect(await unnamed(store, index)).toEqual(expect.arrayContaining(left));
+    for (let i = 0; i < 3; i++) {
+      clock.ms += historyMs;
+      await upsert();
+    }
+    await gc(index.inner);
+    const still = new Set(await unnamed(store, index));
+    expect(left.filter((name) => still.has(name))).toEqual([]);
+  });
+
+  test("does not end collection on demand, though nobody commits", async () => {
+    const { clock, store, index } = await afterAhead();
+    for (let i = 0; i < 3; i++) {
+      await gc(index.inner);
+      clock.ms += uploadMs;
+    }
+    expect(await unnamed(store, index)).toEqual([]);
+  });
+
+  test("does not end collection without grace", async () => {
+    const { store, index } = await afterAhead();
+    await gc(index.inner, { graceMs: 0 });
+    expect(await unnamed(store, index)).toEqual([]);
+  });
+});
+
 test("leftovers of a crashed writer are deleted after a day, and not before", async () => {
   const { clock, store, open } = await newIndex();
   const dying: BlobStore = {

@@ -8,7 +8,13 @@
  */
 
 import { SealdexError } from "../../errors.js";
-import { historyMs, isDue, advanceWatermark, uploadMs } from "../../state/commit/retention.js";
+import {
+  advanceWatermark,
+  historyMs,
+  isDue,
+  uploadMs,
+  type Watermark,
+} from "../../state/commit/retention.js";
 import { type Manifest, namedObjects } from "../../state/commit/manifest.js";
 import {
   bornAt,
@@ -71,8 +77,11 @@ export async function makeRoom(index: OpenIndex): Promise<void> {
 async function advanceWatermarks(index: OpenIndex, uploadGraceMs: number): Promise<boolean> {
   const committed = await index.log.commit((latest) => {
     const now = index.clock.wall();
-    if (!isDue(latest.history, now, historyMs) && !isDue(latest.uploads, now, uploadGraceMs)) return null;
-    return { ...latest, uploads: advanceWatermark(latest.uploads, latest.version + 1, now, uploadGraceMs) };
+    const advanced = (watermark: Watermark, graceMs: number) =>
+      advanceWatermark(watermark, latest.version + 1, now, graceMs);
+    const uploads = advanced(latest.uploads, uploadGraceMs);
+    if (uploads === latest.uploads && advanced(latest.history, historyMs) === latest.history) return null;
+    return { ...latest, uploads };
   });
   return committed !== null;
 }

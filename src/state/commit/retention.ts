@@ -42,16 +42,20 @@ export function firstWatermark(now: number): Watermark {
   return { floor: 1, next: 1, since: now };
 }
 
-/** The watermark of `version`, given that of the version before it. */
+/**
+ * The watermark of `version`, given that of the version before it. A time ahead of this clock becomes `now`, or a clock that was
+ * wrong once would end the collection for good.
+ */
 export function advanceWatermark(
   before: Watermark,
   version: number,
   now: number,
   graceMs: number,
 ): Watermark {
-  return isDue(before, now, graceMs) ? { floor: before.next, next: version, since: now } : before;
+  if (isDue(before, now, graceMs)) return { floor: before.next, next: version, since: now };
+  return before.since > now ? { ...before, since: now } : before;
 }
 
-export function isDue(watermark: Watermark, now: number, graceMs: number): boolean {
-  return now - watermark.since >= graceMs;
+export function isDue({ since }: Watermark, now: number, graceMs: number): boolean {
+  return now - Math.min(since, now) >= graceMs;
 }
