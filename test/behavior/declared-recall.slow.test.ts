@@ -307,6 +307,29 @@ test.each(types)("an index of %s of zero vectors alone can be trained, and finds
   expect(found.map(({ distance }) => distance)).toEqual(Array.from({ length: 300 }, () => 1));
 });
 
+test.each(types)(
+  "zero vectors outside of namespaces leave the items of %s in them as they are",
+  async (type) => {
+    const d = 16;
+    const index = await newIndex({ metric: "cosine" }, type);
+    await add(
+      index,
+      Array.from({ length: 100 }, () => new Float32Array(d)),
+    );
+    const rows = rowsOf(uniform(500, d, 5), d);
+    await index.upsert(
+      rows.map((vector, i) => ({ id: `${i}`, vector })),
+      { namespace: "a" },
+    );
+    const ask = () => index.query({ queryVectors: rows.slice(0, 5), namespace: "a", recall: "exact" });
+    const before = await ask();
+    const { storedBytes } = await index.describe();
+    await index.train();
+    expect(await index.describe()).toMatchObject({ trained: false, storedBytes });
+    expect(await ask()).toEqual(before);
+  },
+);
+
 test.each(types)("an index of %s can be trained to more lists than rows that are not zero", async (type) => {
   const d = 64;
   const directed = rowsOf(uniform(9, d, 5), d);

@@ -72,6 +72,19 @@ test("an index is trained once it is large enough, and again once it has doubled
   for (const [q, [first]] of after.entries()) expect(first).toEqual(before[q][0]);
 });
 
+test("an index of zero vectors under cosine is asked once what there is to learn, and stays untrained", async () => {
+  const opened = clientOf(createMemoryStore());
+  const { client, clock } = opened;
+  const index = await client.createIndex({ ...options(), metric: "cosine" });
+  const zeros = Array.from({ length: itemsMin }, (_, i) => ({ id: `${i}`, vector: new Float32Array(d) }));
+  await index.upsert(zeros);
+  clock.advance(pauseMs);
+  await untilIdle(opened);
+  expect((await index.describe()).trained).toBe(false);
+  await index.upsert(zeros.slice(0, 1));
+  expect(clock.timersWithin(pauseMsMax)).toBe(0);
+});
+
 test.each([
   { indexConfig: { type: "ivf" }, own: undefined },
   { indexConfig: { type: "ivfflat" }, own: { namespace: "one" } },

@@ -18,7 +18,7 @@ export const itemsMin = 10_000;
 export const growth = 2;
 
 export function automaticTraining(index: OpenIndex): Job {
-  /** How many rows there seemed to be when a count found that there were fewer. */
+  /** How many rows there seemed to be when a count found that there were fewer, or a training nothing to learn from. */
   let countedAt = 0;
   /** Without counting: rows that newer ones replaced are still counted in. */
   const seemsDue = (manifest: Manifest | undefined) => {
@@ -37,7 +37,11 @@ export function automaticTraining(index: OpenIndex): Job {
       if (!seemsDue(manifest)) return;
       const items = await snapshot.countIn(snapshot.unnamed);
       if (items < trainedFrom(manifest)) countedAt = rowsAtMost(manifest);
-      else await train(index, { signal });
+      else {
+        await train(index, { signal });
+        // It learned nothing: all items are zero vectors.
+        if (index.log.known?.model?.name === manifest.model?.name) countedAt = rowsAtMost(manifest);
+      }
     },
   };
 }

@@ -32,7 +32,7 @@ export interface SampleOptions {
   readonly onRows: (done: number) => void;
 }
 
-/** Rows of an index. */
+/** Rows of an index; none if all are zero vectors under `cosine`. */
 export interface TakenSample {
   /** In list space, layout (n, dimension). */
   readonly points: Float32Array;
@@ -45,7 +45,7 @@ export interface TakenSample {
 
 /**
  * Randomly chosen live rows. Rows in namespaces are not among them: a model that holds averages of them would outlive their erasure. Nor are zero
- * vectors under `cosine`, unless there is nothing else: they have no direction, so in list space they are nearer to most rows than neighbors are. Of
+ * vectors under `cosine`: they have no direction, so in list space they are nearer to most rows than neighbors are. Of
  * codes, the sample has random vectors that may have had these codes: decoded ones are nearer to one another, and to lists, than queries
  * will be.
  */
@@ -117,14 +117,13 @@ async function takeRows(
     }
     onRows(seen);
   }
-  const left = Math.max(1, taken);
   return {
-    points: sample.subarray(0, left * dimension),
+    points: sample.subarray(0, taken * dimension),
     dimension,
-    rows: Math.round((rows * left) / wanted),
+    rows: Math.round((rows * taken) / wanted),
     known: encoding && {
       quantizer: encoding.codec.model.quantizer,
-      codes: codes.subarray(0, left * rowBytes),
+      codes: codes.subarray(0, taken * rowBytes),
     },
   };
 }

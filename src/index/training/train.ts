@@ -29,7 +29,7 @@ const segmentBytes = 128 * 1024 * 1024;
 /**
  * `nLists` is honored; without it the index's own number is, as far as the rows support it. Rows that are written meanwhile
  * are grouped by later writes, or here if they are too many for that.
- * There are never more lists than rows in the sample, of which zero vectors under `cosine` are no part, and an empty index stays as it is.
+ * There are never more lists than rows in the sample, of which zero vectors under `cosine` are no part. Without any, the index stays as it is.
  * Throws `storage_unavailable` if other processes rewrite the whole index all the time.
  */
 export async function train(index: OpenIndex, options: TrainOptions): Promise<void> {
@@ -69,6 +69,7 @@ async function trainOn(
   const { rows } = size;
   const stored = await snapshot.count();
   const model = await learnModel(index, snapshot, size, report, signal);
+  if (model === undefined) return true;
   const modelRef = { ...(await index.writer.storeModel(model, signal)), items: rows };
   const target = { model, name: modelRef.name };
   const plan = {
@@ -98,14 +99,17 @@ async function trainOn(
   return null;
 }
 
-/** By itself, so that the sample is not in memory any more when rows are rewritten. */
+/**
+ * By itself, so that the sample is not in memory any more when rows are rewritten. Undefined if there is nothing to learn from: codes by
+ * such a model would say nothing of any row.
+ */
 async function learnModel(
   index: OpenIndex,
   snapshot: Snapshot,
   size: SampleSize,
   report: (phase: TrainingProgress["phase"]) => (done: number, total: number) => void,
   signal: AbortSignal | undefined,
-): Promise<Model> {
+): Promise<Model | undefined> {
   const { config } = index;
   const { rows } = size;
   const seen = report("sample");
@@ -114,6 +118,7 @@ async function learnModel(
     signal,
     onRows: (done) => seen(done, rows),
   });
+  if (sample.points.length === 0) return undefined;
   const spills = !keepsCodesOnly(config) && config.spilling !== false;
   // Zero vectors, which are no part of a sample, may be most rows.
   const lists = Math.min(size.lists, sample.points.length / size.dimension);
