@@ -1,7 +1,7 @@
 /** Files of rows, and the command itself. */
 
 import { existsSync } from "node:fs";
-import { readdir, writeFile } from "node:fs/promises";
+import { readdir, truncate, writeFile } from "node:fs/promises";
 import { createClient, exportItems, fileKey } from "sealdex/core";
 import { parquetWriteBuffer } from "hyparquet-writer";
 import { expect, test } from "vitest";
@@ -90,6 +90,17 @@ test("a plan counts, shows rows without control characters, and writes nothing",
   expect(stdout).not.toMatch(/[\u001b\u009b]/);
   expect(code).toBe(0);
   expect(await readdir(workspace.folder)).toEqual(["memory.json"]);
+});
+
+test("memoryVectors in a file that is too long for a string are refused, with another way", async () => {
+  const workspace = await Workspace.create();
+  await writeFile(workspace.path("memory.json"), "");
+  await truncate(workspace.path("memory.json"), 2 ** 32);
+  const { code, stderr } = await workspace.run("memory:memory.json", ["--plan"]);
+  expect(stderr).toBe(
+    "error: memory.json: too long to be read at once; write each of memoryVectors as a line, for jsonl:\n",
+  );
+  expect(code).toBe(1);
 });
 
 test("refusals are one line, name the row, and repeat no secret", async () => {

@@ -15,7 +15,14 @@ interface MemoryVector {
 
 export function memorySource(path: string): Source {
   const read = async () => {
-    const vectors = parseJson(await readFile(path, "utf8"));
+    const text = await readFile(path, "utf8").catch((error: Error) => {
+      // Longer than a string, or than a read.
+      if (error.name !== "RangeError") throw error;
+      throw invalid(
+        `${path}: too long to be read at once; write each of memoryVectors as a line, for jsonl:`,
+      );
+    });
+    const vectors = parseJson(text);
     if (!Array.isArray(vectors)) throw invalid(`${path}: expected the JSON of memoryVectors, a list`);
     return vectors as MemoryVector[];
   };
