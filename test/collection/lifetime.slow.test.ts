@@ -247,10 +247,15 @@ test("a rotation that is interrupted anywhere leaves the collection usable, and 
     const load = (key: string) => open(store).loadCollection({ ...named, indexKey: key });
     const next = await load(indexKey).catch(() => load(newKey));
     expect(await next.count()).toBe(20);
+    const beside = await load(newKey).catch(() => undefined);
+    expect(await beside?.count()).toBeOneOf([20, undefined]);
     await next.upsert(randomItems(20, 2, "more"));
     await next.rotateKey(newKey);
     expect(await next.count()).toBe(40);
-    expect(await (await load(newKey)).count()).toBe(40);
+    // Another process that has the shards open by the key that stays.
+    await beside?.upsert(randomItems(20, 3, "beside"));
+    expect(await beside?.count()).toBeOneOf([60, undefined]);
+    expect(await (await load(newKey)).count()).toBe(beside ? 60 : 40);
     if (isRotated) return;
   }
 });
