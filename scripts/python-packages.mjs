@@ -34,12 +34,12 @@ function installUv() {
   return join(folder, "bin", "uv");
 }
 
-/** Calls `install` unless it has filled the folder with just this before. */
-export function installOnce(folder, wanted, install) {
+/** Calls `fill` unless it has filled the folder with just this before. */
+export function installOnce(folder, wanted, fill) {
   // Written last: a folder without it is not complete.
   const mark = join(folder, "sealdex-requirements.txt");
   if (existsSync(mark) && readFileSync(mark, "utf8") === wanted) return;
   rmSync(folder, { recursive: true, force: true });
-  install();
+  fill();
   writeFileSync(mark, wanted);
 }

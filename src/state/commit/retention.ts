@@ -43,8 +43,8 @@ export function firstWatermark(now: number): Watermark {
 }
 
 /**
- * The watermark of `version`, given that of the version before it. A time ahead of this clock becomes `now`, or a clock that was
- * wrong once would end the collection for good.
+ * The watermark of `version`, given that of the version before it. A time ahead of this clock becomes `now`: otherwise a clock that
+ * was wrong once would keep all garbage for good.
  */
 export function advanceWatermark(
   before: Watermark,
