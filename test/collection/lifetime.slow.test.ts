@@ -11,6 +11,7 @@ import { EmbeddedClient } from "../../src/index/embedded-client.js";
 import { indexPrefix, parseOrphanName } from "../../src/state/commit/object-names.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { faultyStore } from "../protocol/faulty-store.js";
+import { outcomeOf } from "./changes.js";
 import { copyOf, pausedStore } from "./stores.js";
 import { randomItems } from "./twins.js";
 
@@ -210,6 +211,28 @@ test("vectors of other dimensions are refused, also by a client that writes to o
   expect(await b.count()).toBe(1);
   await expect(a.query({ queryVector: [1, 2, 3, 4] })).rejects.toMatchObject({ code: "dimension_mismatch" });
 });
+
+test.each(["index", "anchor"])(
+  "a creation that fails at the %s location leaves a collection that works, or none",
+  async (place) => {
+    for (let number = 0; ; number++) {
+      const [store, anchors] = [createMemoryStore(), createMemoryStore()];
+      const failing = faultyStore(place === "index" ? store : anchors, number + 1, "fails");
+      // First the acknowledgement of a write is lost, then the read that would confirm it.
+      const faulty = faultyStore(failing, number, "loses the acknowledgement");
+      const client = place === "index" ? open(faulty, anchors) : open(store, faulty);
+      const outcome = await outcomeOf(client.createCollection({ ...named, shards: 2 }));
+      const next = open(store, anchors);
+      const isThere = (await next.listIndexes()).length > 0;
+      const notes = await (isThere
+        ? next.loadCollection(named)
+        : next.createCollection({ ...named, shards: 2 }));
+      await notes.upsert(randomItems(10, 1));
+      expect(await notes.count()).toBe(10);
+      if (faulty.struck === undefined) return expect(outcome).toBe("done");
+    }
+  },
+);
 
 test("another key opens the collection after a rotation, and the old one nothing", async () => {
   const store = createMemoryStore();

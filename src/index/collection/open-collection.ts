@@ -26,7 +26,7 @@ export interface OpenCollection {
   readonly shards: Shards;
 }
 
-/** Throws as `createIndex`. After a failure, shards that were created are deleted. */
+/** Throws as `createIndex`. After a failure, shards that were created are deleted, if there is certainly no collection that has them. */
 export async function createCollection(
   { options, source }: CreateRequest,
   count: number,
@@ -38,6 +38,7 @@ export async function createCollection(
   checkReadable(resources);
   const definition = await definitionOf(options, embedder);
   const created: OpenIndex[] = [];
+  let mayExist = false;
   const { indexName } = options;
   const members = async (collectionId: Uint8Array): Promise<CollectionMembers> => {
     await new OrphanMark(stores, { indexName, indexId: collectionId }, resources.clock).renew();
@@ -49,7 +50,9 @@ export async function createCollection(
       return stateOf(shard, request.named);
     };
     const beginnings = Array.from({ length: count }, (_, i) => Math.floor((2 ** 32 * i) / count));
-    return { shards: await forEach(beginnings, create), shardSecrets: [secret] };
+    const shards = await forEach(beginnings, create);
+    mayExist = true;
+    return { shards, shardSecrets: [secret] };
   };
   try {
     const head = await storeIndex({ ...options, source, definition, members }, stores, resources);
@@ -57,9 +60,16 @@ export async function createCollection(
     await deleteMarks(stores, head).catch(() => undefined);
     return collectionOf(head, stores, resources);
   } catch (error) {
-    await Promise.allSettled(created.map((shard) => deleteIndex(shard, stores, undefined)));
+    // Else a sweep deletes them, once it has found no record.
+    if (!mayExist || isTakenError(error)) {
+      await Promise.allSettled(created.map((shard) => deleteIndex(shard, stores, undefined)));
+    }
     throw error;
   }
+}
+
+function isTakenError(error: unknown): boolean {
+  return error instanceof SealdexError && error.code === "already_exists";
 }
 
 interface NewShard extends Pick<CreateIndexOptions, "signal"> {
