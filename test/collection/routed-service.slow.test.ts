@@ -6,6 +6,7 @@ import { EncryptedVectorStore } from "../../src/langchain/encrypted-vector-store
 import { newFolder } from "../folder.js";
 import { startProcess } from "../http/service-process.js";
 import { DeterministicFakeEmbedding } from "../langchain/standard.js";
+import { freePorts } from "../servers/test-server.js";
 import { randomItems } from "./twins.js";
 
 test("clients of the router get the results of a client of a leaf", async () => {
@@ -55,4 +56,26 @@ test("clients of the router get the results of a client of a leaf", async () => 
   ]);
   await routed.deleteCollection(named);
   expect(await leaf.listIndexes()).toEqual(["documents"]);
+});
+
+test("a service that is its own leaf answers queries for more rows than it has room for twice", async () => {
+  const apiKey = generateKey();
+  const [port] = await freePorts(1);
+  const environment = {
+    SEALDEX_API_KEYS: apiKey,
+    SEALDEX_INDEX_LOCATION: `file:${await newFolder()}`,
+    SEALDEX_AUTOMATIC_TRAINING: "off",
+    SEALDEX_LEAVES: `http://127.0.0.1:${port}`,
+    SEALDEX_LEAF_API_KEY: apiKey,
+    SEALDEX_RESULTS_BYTES_MAX: String(64 * 1024 * 1024),
+    SEALDEX_WORK_MS_MAX: "600000",
+  };
+  const { baseUrl, kill } = await startProcess(environment, port);
+  onTestFinished(kill);
+  const client = createClient({ baseUrl, apiKey, maxRetries: 0, timeoutMs: 60_000 });
+  const notes = await client.createCollection({ indexName: "notes", indexKey: generateKey(), shards: 6 });
+  await notes.upsert(randomItems(3000, 1));
+  const queryVectors = randomItems(64, 2).map(({ vector = [] }) => vector);
+  const found = await notes.query({ queryVectors, topK: 1000 });
+  expect(found.map(({ length }) => length)).toEqual(queryVectors.map(() => 1000));
 });

@@ -2,14 +2,16 @@
 
 import { checkUnlimited } from "../access/caller.js";
 import type { Server } from "../http/http-server.js";
-import { neighborBytes } from "../http/results.js";
+import { neighborBytes, readLimits } from "../http/results.js";
 import { decodeSearch, encodeFound, leafRoute, searchSchema } from "../schemas/leaf.js";
 import type { Services } from "./services.js";
 
 const sweepMs = 60_000;
 
-export function addLeafRoutes(app: Server, { leaf, limits, reading }: Services): void {
+export function addLeafRoutes(app: Server, { leaf, limits }: Services): void {
   const { idleIndexMsMax, queryBytesMax: bodyLimit } = limits;
+  // Apart from the results of queries: a service that is a leaf of itself holds room for some while it asks for more.
+  const reading = readLimits(limits);
   const sweeping = setInterval(() => void leaf.dropUnused(Date.now() - idleIndexMsMax), sweepMs).unref();
   app.addHook("onClose", async () => clearInterval(sweeping));
   void app.register(async (scope: Server) => {
