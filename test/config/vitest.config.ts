@@ -1,7 +1,7 @@
 /**
  * How the tests run. The variable `SEALDEX_TIER` chooses which, and npm scripts set it:
  *
- * - `fast` (`npm test`): suites that need no server and are short, in at most 90 seconds on two cores with the rest of the script;
+ * - `fast` (`npm test`): suites that need no server and are short;
  * - `all` (`npm run test:all`): every suite, on every server;
  * - `coverage`, `mutation`: suites of the folders on which everything else rests;
  * - `integrations` (`node scripts/check-integrations.mjs`): suites of the packages that connect others' projects, on the build;
