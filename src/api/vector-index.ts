@@ -321,6 +321,7 @@ export interface IndexDescription {
   readonly spilling?: boolean;
   readonly pqDim?: number;
   readonly pqBits?: number;
+  /** Of a collection: whether all shards that have items are. */
   readonly trained: boolean;
   /** Recall measured by training; absent until trained. */
   readonly recallCurves?: readonly RecallCurve[];

@@ -339,6 +339,19 @@ test("a namespace is erased in every shard, with one receipt", async () => {
   expect(await other.count({ namespace: "red" })).toBe(3);
 });
 
+test("a collection is trained once all shards that have items are", async () => {
+  const collection = await open().createCollection({ ...named, shards: 8 });
+  const isTrained = async () => (await collection.describe()).trained;
+  await collection.train();
+  expect(await isTrained()).toBe(false);
+  await collection.upsert(randomItems(3, 1));
+  expect(await isTrained()).toBe(false);
+  await collection.train();
+  expect(await isTrained()).toBe(true);
+  await collection.upsert(randomItems(60, 2, "more"));
+  expect(await isTrained()).toBe(false);
+});
+
 test.each(["ivfflat", "ivf", "ivfpq"] as const)(
   "a trained collection of type %s finds the nearest items",
   async (type) => {

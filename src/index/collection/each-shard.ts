@@ -81,12 +81,20 @@ export async function describeAll({ index, shards }: OpenCollection): Promise<In
     ...describeAt(index, snapshot),
     shards: all.length,
     nLists: sumOf(all, ({ nLists }) => nLists),
-    trained: all.every(({ trained }) => trained),
+    trained: isTrained(all),
     segments: sumOf(all, ({ segments }) => segments),
     storedBytes: sumOf(all, ({ storedBytes }) => storedBytes),
     reclaimableBytes: sumOf(all, ({ reclaimableBytes }) => reclaimableBytes),
     ...(failure !== undefined && { trainingFailure: failure }),
   };
+}
+
+/** Shards without items cannot be trained. */
+function isTrained(shards: readonly IndexDescription[]): boolean {
+  return (
+    shards.some(({ trained }) => trained) &&
+    shards.every(({ trained, segments }) => trained || segments === 0)
+  );
 }
 
 /** The names of the namespaces that have segments. */
