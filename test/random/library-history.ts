@@ -100,7 +100,7 @@ export class LibraryHistory {
     await this.#index.upsert(items);
     this.#plain.upsert(items);
     await this.#index.train({ nLists: 12 });
-    this.#plain.trained = true;
+    this.#plain.train();
   }
 
   /** So many items that the index is trained once writes pause. */
@@ -116,7 +116,7 @@ export class LibraryHistory {
     }
     this.#place.advance(pauseMs);
     while (!(await index.describe()).trained) await turn();
-    this.#plain.trained = true;
+    this.#plain.train();
     await client?.close();
   }
 
@@ -209,8 +209,7 @@ export class LibraryHistory {
     const { size } = this.#plain.items;
     const nLists = this.#choice.of([undefined, 1, 2, 5, Math.min(size, 100) || 1, size + 1]);
     await this.#index.train(nLists === undefined ? {} : { nLists });
-    // An index without items stays as it is.
-    if (size > 0) this.#plain.trained = true;
+    this.#plain.train();
   }
 
   async #reopen(): Promise<void> {
@@ -376,12 +375,7 @@ export class LibraryHistory {
       [() => index.query({ queryVector: this.#random.vector(), signal }), () => undefined],
       [() => index.listIds({ signal }), () => undefined],
       [() => index.compact({ signal }), () => undefined],
-      [
-        () => index.train({ nLists: 1, signal }),
-        () => {
-          if (this.#plain.items.size > 0) this.#plain.trained = true;
-        },
-      ],
+      [() => index.train({ nLists: 1, signal }), () => this.#plain.train()],
     ]);
     const turns = choice.of([0, 0, 1, 2, 3, 5, 10, 30]);
     if (choice.chance(0.2)) controller.abort(reason);

@@ -38,6 +38,12 @@ export class PlainIndex {
     return this.#written <= comparedMax;
   }
 
+  /** An index without items, or with zero vectors alone under cosine, stays as it is. */
+  train(): void {
+    const hasDirection = ({ vector }: PlainItem) => this.metric !== "cosine" || vector.some((x) => x !== 0);
+    if ([...this.items.values()].some(hasDirection)) this.trained = true;
+  }
+
   upsert(items: readonly Item[]): void {
     this.#written += items.length;
     for (const { id, vector = [], contents, metadata = {} } of items) {
