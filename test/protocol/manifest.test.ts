@@ -208,6 +208,13 @@ describe("a watermark", () => {
     expect(advanceWatermark(before, 12, 1099, 100)).toBe(before);
     expect(advanceWatermark(before, 12, 1100, 100)).toEqual({ floor: 8, next: 12, since: 1100 });
   });
+
+  test("of a clock that was ahead is moved back, and its grace begins anew", () => {
+    const movedBack = advanceWatermark({ floor: 1, next: 3, since: 500 }, 4, 100, 50);
+    expect(movedBack).toEqual({ floor: 1, next: 3, since: 100 });
+    expect(advanceWatermark(movedBack, 5, 149, 50)).toBe(movedBack);
+    expect(advanceWatermark(movedBack, 6, 150, 50)).toEqual({ floor: 3, next: 6, since: 150 });
+  });
 });
 
 describe("changes that wait together", () => {
