@@ -125,7 +125,8 @@ function limitsBy({ ranks, ratios, outside, far }: ObservedNeighbors, depth: num
     if (ranks.length === 0) return [1, 1, Infinity, Infinity, epsilon];
     const probes = keeping(sortedRanks, 1 - lostByProbes * loss) + 1;
     const ratio = keeping(sortedRatios, 1 - lostByRatio * loss);
-    const missed = ranks.filter((rank, i) => rank >= probes || ratios[i] > ratio).length;
+    let missed = 0;
+    for (let i = 0; i < ranks.length; i++) if (ranks[i] >= probes || ratios[i] > ratio) missed++;
     const lost = (queryLoss.perRow * missed) / ranks.length + queryLoss.besides;
     // Nothing lies outside of a single list.
     const widest =

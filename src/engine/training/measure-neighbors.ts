@@ -143,27 +143,30 @@ export function* observeNeighbors(
       const list = lists[row];
       residuals[row] = squareToCentroid(lengths?.[list], squaresOf[row - seen.length][list]);
     }
-    const toRowsOf = (number: number, added?: Float32Array) => {
-      // A copy: memory that threads share is slow to read number by number.
-      const toRows = floatsAt(toRowsAt + 4 * (number % heldOutTogether) * n, n).slice();
+    // Of one query at a time. A copy: memory that threads share is slow to read number by number.
+    const toRows = new Float32Array(n);
+    const readToRows = (number: number, added?: Float32Array) => {
+      toRows.set(floatsAt(toRowsAt + 4 * (number % heldOutTogether) * n, n));
       // Estimates are not negative.
       if (added) for (let row = 0; row < n; row++) toRows[row] = Math.max(0, toRows[row] + added[row]);
       toRows[positions[number]] = Infinity;
-      return toRows;
     };
     const squareOfQuery = (number: number) =>
       squareOf(queries.subarray(number * dimension, (number + 1) * dimension));
     let fromOutside = 0;
     const observeFromOutside = (number: number) => {
-      const row = { toLists: squaresOf[number], toRows: toRowsOf(number) };
-      const isFar = ++fromOutside % farEvery === 0;
+      readToRows(number);
+      const row = { toLists: squaresOf[number], toRows };
       // Copies of a row are the last ones that the opposite query finds.
-      if (!isFar) removeCopies(row.toRows, copyReach(residuals[positions[number]], squareOfQuery(number)));
-      const query = isFar
-        ? far.opposite(positions[number], row)
-        : withoutNearest(row, lists, Math.floor(removedShareMax * k ** random()));
-      const ratios = observed.map((depth) => (isFar ? depth.far : depth.outside));
-      observeOutside(query, lists, depths, ratios);
+      if (++fromOutside % farEvery === 0) {
+        const ratios = observed.map((depth) => depth.far);
+        observeOutside(far.opposite(positions[number], row), lists, depths, ratios);
+      } else {
+        removeCopies(toRows, copyReach(residuals[positions[number]], squareOfQuery(number)));
+        removeNearest(row, lists, Math.floor(removedShareMax * k ** random()));
+        const ratios = observed.map((depth) => depth.outside);
+        observeOutside(row, lists, depths, ratios);
+      }
     };
     for (let first = 0; first < positions.length; first += heldOutTogether) {
       const last = Math.min(positions.length, first + heldOutTogether);
@@ -172,7 +175,7 @@ export function* observeNeighbors(
       onCompared((last - first) * n);
       const outside: number[] = [];
       for (let number = first; number < last; number++) {
-        const toRows = toRowsOf(number, estimated?.added);
+        readToRows(number, estimated?.added);
         const square = squareOfQuery(number);
         const reach = copyReach(residuals[positions[number]], square);
         // A row and its copies are one query.
@@ -288,16 +291,10 @@ function observeAmong(
   });
 }
 
-/** A query without the rows of its nearest `count` lists, as if a filter removed them. */
-function withoutNearest(
-  { toRows, toLists }: SimulatedQuery,
-  lists: Uint32Array,
-  count: number,
-): SimulatedQuery {
+/** Removes the rows of a query's nearest `count` lists, as if a filter did. */
+function removeNearest({ toRows, toLists }: SimulatedQuery, lists: Uint32Array, count: number): void {
   const nearest = toLists.slice().sort()[count];
-  const left = toRows.slice();
-  for (let row = 0; row < left.length; row++) if (toLists[lists[row]] < nearest) left[row] = Infinity;
-  return { toRows: left, toLists };
+  for (let row = 0; row < toRows.length; row++) if (toLists[lists[row]] < nearest) toRows[row] = Infinity;
 }
 
 /** Adds the distance ratios of the lists of a query's neighbors, relative to the nearest list that has a row left. */
