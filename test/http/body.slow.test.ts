@@ -112,6 +112,30 @@ describe("a body in parts", () => {
     );
   });
 
+  test.each([
+    ["U+FEFF at the start of a text", '{"items":[{"id":"\ufeffa"}]}'],
+    ["U+FEFF after an escape", '{"items":[{"id":"a\\n\ufeffb"}],"x":"\\ufeff"}'],
+    ["U+FEFF in a long text", JSON.stringify({ items: [`${"a".repeat(4096)}\ufeffb`] })],
+  ])("keeps %s", (_, text) => {
+    const bytes = Buffer.from(text);
+    const whole = { value: JSON.parse(text) as unknown };
+    expect(parseInParts(bytes, [])).toEqual(whole);
+    expect(parseShort(bytes)).toEqual(whole);
+  });
+
+  test("is refused if its last character is not whole", () => {
+    const bytes = Buffer.concat([Buffer.from("{}"), Buffer.from("é").subarray(0, 1)]);
+    expect(parseInParts(bytes, [])).toBeUndefined();
+    expect(parseShort(bytes)).toBeUndefined();
+  });
+
+  test("is refused if a text in base64 is repeated, which would begin a part each time", () => {
+    const parser = new JsonParts({ arrays: [], base64: ["batch.vectors_b64"] });
+    parser.push(Buffer.from('{"batch":{"vectors_b64":"AAAA","a":[],'));
+    const repeated = Buffer.from('"vectors_b64":"",');
+    expect(() => parser.push(repeated)).toThrow("batch.vectors_b64: expected it once");
+  });
+
   test("has its large arrays yielded before all of it has arrived", () => {
     const parser = new JsonParts(streamed);
     const half = Buffer.from(`{"items":[${'{"id":"x"},'.repeat(20_000)}`);

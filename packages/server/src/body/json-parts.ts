@@ -45,7 +45,7 @@ export class JsonParts {
   readonly #tokenizer = new Tokenizer({ numberBufferSize: 64, stringBufferSize: 4096 });
   readonly #values: TokenParser;
   readonly #base64: ReadonlySet<string>;
-  /** Number of elements of each array that has begun. */
+  /** Number of elements of each array that has begun, and 1 for each string in base64. */
   readonly #counts = new Map<string, number>();
   #parts: Part[] = [];
   #rest: { readonly value: unknown } | undefined;
@@ -58,6 +58,9 @@ export class JsonParts {
 
   constructor({ arrays, base64 }: Streamed = { arrays: [], base64: [] }) {
     this.#base64 = new Set(base64);
+    // The tokenizer's own would drop U+FEFF at the start of a text, and after an escape in it.
+    const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+    Object.assign(this.#tokenizer["bufferedString"], { decoder });
     const paths = ["$", ...base64.map((name) => `$.${name}`), ...arrays.map((name) => `$.${name}.*`)];
     this.#values = new TokenParser({ paths, keepStack: true });
     this.#tokenizer.onToken = (token) => {
@@ -98,6 +101,9 @@ export class JsonParts {
 
   #takeText(value: unknown, key: string, parent: object, name: string): void {
     if (typeof value !== "string" || !this.#base64.has(name)) return;
+    // A part begins after it, so repetitions would make room for any number of parts.
+    if (this.#counts.has(name)) throw new Fault(`${name}: expected it once`);
+    this.#counts.set(name, 1);
     this.#parts.push({ name, bytes: bytesOfBase64(value, name) });
     Object.assign(parent, { [key]: "" });
     this.#beginPart();
@@ -178,7 +184,8 @@ export function unpackNumbers(element: unknown): unknown {
 export function parseParts(bytes: Uint8Array, { arrays, base64 }: Streamed) {
   let body: unknown;
   try {
-    body = JSON.parse(decodeUtf8(new TextDecoder("utf-8", { fatal: true }), bytes));
+    const utf8 = new TextDecoder("utf-8", { fatal: true });
+    body = JSON.parse(decodeUtf8(utf8, bytes) + decodeUtf8(utf8));
   } catch (error) {
     throw error instanceof Fault ? error : faultOf(bytes, { arrays, base64 });
   }
