@@ -19,6 +19,7 @@ import {
   decodeUpsertResult,
   encodeItem,
   encodeUpsertOptions,
+  foreign,
   itemsMax,
   type QueryBody,
   queryForms,
@@ -111,17 +112,19 @@ export async function sendQuery(
   { isBatch, signal }: { readonly isBatch: boolean; readonly signal: AbortSignal | undefined },
 ): Promise<{ readonly lists: Match[][]; readonly profiles: readonly QueryProfile[] }> {
   const profiles: QueryProfile[] = [];
-  const post = async (route: string, part: object, several: boolean) => {
+  const post: PostQuery = async (route, part, count) => {
     const text = jsonText(part, "request");
     const answer = await connection.post(`/v1/vectors/${route}`, text, { signal, isIdempotent: true });
-    const lists = decodeResults(answer, several);
+    const lists = decodeResults(answer, count !== undefined);
+    if (lists.length !== (count ?? 1)) throw foreign();
     if (asksForProfile(body)) profiles.push(decodeProfile(answer));
     return lists;
   };
   return { lists: await sendForms(connection, body, isBatch, post), profiles };
 }
 
-type PostQuery = (route: string, part: object, several: boolean) => Promise<Match[][]>;
+/** `count`: the number of vectors of a batch. */
+type PostQuery = (route: string, part: object, count?: number) => Promise<Match[][]>;
 
 async function sendForms(
   connection: Connection,
@@ -130,15 +133,15 @@ async function sendForms(
   post: PostQuery,
 ): Promise<Match[][]> {
   const forms = queryForms(body, isBatch);
-  if (forms === undefined) return post("query", body, false);
+  if (forms === undefined) return post("query", body);
   const { vectors, json, binary } = forms;
   const sendJson = () =>
     isBatch
-      ? inBatches(vectors, json.together, (part) => post("query", json.bodyOf(part), true))
-      : post("query", body, false);
+      ? inBatches(vectors, json.together, (part) => post("query", json.bodyOf(part), part.length))
+      : post("query", body);
   if (binary === undefined) return sendJson();
   const sendBinary = () =>
-    inBatches(vectors, binary.together, (part) => post("query_binary", binary.bodyOf(part), true));
+    inBatches(vectors, binary.together, (part) => post("query_binary", binary.bodyOf(part), part.length));
   return connection.binaryRoutes.use(sendBinary, sendJson);
 }
 

@@ -13,7 +13,7 @@ import { invalid } from "../../checks/input.js";
 import type { Maybe } from "./address.js";
 import { decodeFilter, encodeFilter, type FilterBody } from "./filters.js";
 import { decodeNamespace, encodeNamespace, type NamespaceBody } from "./namespaces.js";
-import { foreign } from "./results.js";
+import { foreign, ofService } from "./results.js";
 
 export interface UpsertConditionsBody extends NamespaceBody {
   readonly delete_filter?: Maybe<Metadata>;
@@ -45,8 +45,10 @@ export function decodeUpsertOptions(body: UpsertConditionsBody): UpsertOptions {
 }
 
 export function decodeUpsertResult(json: unknown): UpsertResult {
-  const { stored, unchanged, deleted } = json as UpsertResult;
-  return { stored: count(stored), unchanged: count(unchanged), deleted: count(deleted) };
+  return ofService(() => {
+    const { stored, unchanged, deleted } = json as UpsertResult;
+    return { stored: count(stored), unchanged: count(unchanged), deleted: count(deleted) };
+  });
 }
 
 export interface UpdateBody extends FilterBody, NamespaceBody {
@@ -78,8 +80,10 @@ export function decodeUpdate(body: UpdateBody): {
 }
 
 export function decodeUpdateResult(json: unknown): UpdateResult {
-  const { matched, updated } = json as UpdateResult;
-  return { matched: count(matched), updated: count(updated) };
+  return ofService(() => {
+    const { matched, updated } = json as UpdateResult;
+    return { matched: count(matched), updated: count(updated) };
+  });
 }
 
 function count(value: unknown): number {

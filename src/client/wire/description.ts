@@ -10,7 +10,7 @@ import type {
 } from "../../api/vector-index.js";
 import type { IndexType, Metric, Precision } from "../../engine/config.js";
 import type { Maybe } from "./address.js";
-import { foreign } from "./results.js";
+import { foreign, ofService } from "./results.js";
 
 /**
  * Newer clients read the top level; older clients read `index_config`, which also has our own
@@ -177,6 +177,10 @@ export function descriptionForm(body: DescriptionBody, form: "flat" | "nested") 
 }
 
 export function decodeDescription(json: unknown): IndexDescription {
+  return ofService(() => decodeFields(json));
+}
+
+function decodeFields(json: unknown): IndexDescription {
   const { index_name, is_trained, index_config } = (json ?? {}) as Partial<DescriptionBody>;
   if (typeof index_name !== "string" || typeof index_config?.type !== "string") throw foreign();
   const { type, metric, dimension, n_lists, pq_dim, pq_bits, segments, stored_bytes, reclaimable_bytes } =

@@ -3,7 +3,8 @@
 import { invalid, typeName } from "../../checks/input.js";
 import type { Erasure, ErasureReceipt, NamespaceOption } from "../../api/vector-index.js";
 import type { Maybe } from "./address.js";
-import { foreign } from "./results.js";
+import { foreign, ofService } from "./results.js";
+import { decodeTime } from "./values.js";
 
 export interface NamespaceBody {
   readonly namespace?: Maybe<string>;
@@ -44,13 +45,16 @@ export function encodeErasureReceipt(erasure: ErasureReceipt): ErasureBody & Rec
 }
 
 export function decodeErasure(json: unknown): Erasure {
-  const { namespace, erased_at, rows, version } = json as ErasureBody;
-  if (typeof erased_at !== "string") throw foreign();
-  return { namespace, erasedAt: new Date(erased_at), rows, version };
+  return ofService(() => {
+    const { namespace, erased_at, rows, version } = json as ErasureBody;
+    if (typeof namespace !== "string") throw foreign();
+    return { namespace, erasedAt: decodeTime(erased_at, "erased_at"), rows, version };
+  });
 }
 
 export function decodeErasureReceipt(json: unknown): ErasureReceipt {
+  const erasure = decodeErasure(json);
   const { receipt } = json as ReceiptBody;
   if (typeof receipt !== "string") throw foreign();
-  return { ...decodeErasure(json), receipt };
+  return { ...erasure, receipt };
 }

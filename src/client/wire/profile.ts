@@ -1,7 +1,7 @@
 /** The profile of a query in JSON, and as the HTTP header `Server-Timing`. */
 
 import type { QueryProfile } from "../../api/vector-index.js";
-import { foreign } from "./results.js";
+import { foreign, ofService } from "./results.js";
 
 export function profileText(profile: QueryProfile): string {
   const inSnakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -17,11 +17,14 @@ export function serverTiming({ totalMs, stagesMs }: QueryProfile): string {
 }
 
 export function decodeProfile(json: unknown): QueryProfile {
-  const { profile } = json as { readonly profile?: Readonly<Record<string, unknown>> };
-  if (profile === undefined || typeof profile.total_ms !== "number") throw foreign();
-  return renamed(profile, (name) =>
-    name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
-  ) as unknown as QueryProfile;
+  return ofService(() => {
+    const { profile } = json as { readonly profile: Readonly<Record<string, unknown>> };
+    const { total_ms, stages_ms } = profile;
+    if (typeof total_ms !== "number" || typeof stages_ms !== "object" || stages_ms === null) throw foreign();
+    return renamed(profile, (name) =>
+      name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+    ) as unknown as QueryProfile;
+  });
 }
 
 function renamed(profile: object, rename: (name: string) => string): object {

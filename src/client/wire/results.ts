@@ -22,12 +22,14 @@ export function decodeStoredItems(json: unknown): StoredItem[] {
 
 /** Matches have scores and other fields besides those of items. */
 function decodeItems(results: unknown): Match[] {
-  return entries<StoredItemBody>(results).map(({ vector, decoded, expires_at, ...item }) => ({
-    ...item,
-    ...(vector && { vector: decodeVector(vector, "vector") }),
-    ...(decoded && { decoded: decodeVector(decoded, "decoded") }),
-    ...(expires_at !== undefined && { expiresAt: decodeTime(expires_at, "results.expires_at") }),
-  }));
+  return ofService(() =>
+    entries<StoredItemBody>(results).map(({ vector, decoded, expires_at, ...item }) => ({
+      ...item,
+      ...(vector && { vector: decodeVector(vector, "vector") }),
+      ...(decoded && { decoded: decodeVector(decoded, "decoded") }),
+      ...(expires_at !== undefined && { expiresAt: decodeTime(expires_at, "results.expires_at") }),
+    })),
+  );
 }
 
 /** The strings of a list in a response, for example ids. */
@@ -63,6 +65,15 @@ function entries<T extends { readonly id: string }>(results: unknown): T[] {
   const found = list(results) as (T | null)[];
   if (!found.every((entry) => typeof entry?.id === "string")) throw foreign();
   return found as T[];
+}
+
+/** Decodes a response. Whatever that throws is the fault of the service, not of its caller. */
+export function ofService<T>(decode: () => T): T {
+  try {
+    return decode();
+  } catch {
+    throw foreign();
+  }
 }
 
 /** The error for responses of something else than a Sealdex service. */

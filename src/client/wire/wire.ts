@@ -82,7 +82,14 @@ export {
 } from "./namespaces.js";
 export { decodeWrap, decodeWraps, encodeWrap, encodeWraps, type WrapBody } from "./wraps.js";
 export { decodeProfile, profileText, serverTiming, sumOfProfiles } from "./profile.js";
-export { decodeAnchorBody, decodeCount, decodeNames, decodeResults, decodeStoredItems } from "./results.js";
+export {
+  decodeAnchorBody,
+  decodeCount,
+  decodeNames,
+  decodeResults,
+  decodeStoredItems,
+  foreign,
+} from "./results.js";
 export {
   entryTexts,
   idRowTexts,

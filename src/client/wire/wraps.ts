@@ -3,7 +3,7 @@
 import { invalid } from "../../checks/input.js";
 import type { WrapDescription, WrapOptions } from "../../api/vector-index.js";
 import type { Maybe } from "./address.js";
-import { foreign } from "./results.js";
+import { foreign, ofService } from "./results.js";
 import { decodeTime, encodeKey, encodeTime } from "./values.js";
 import { isDate } from "../../checks/value-kinds.js";
 
@@ -52,14 +52,16 @@ export function encodeWraps(wraps: readonly WrapDescription[]) {
 export function decodeWraps(json: unknown): WrapDescription[] {
   const { wraps } = (json ?? {}) as { readonly wraps?: unknown };
   if (!Array.isArray(wraps)) throw foreign();
-  return (wraps as (Partial<WrapDescriptionBody> | null)[]).map((wrap) => {
-    const { name, access, expires_at, provider } = wrap ?? {};
-    if (typeof name !== "string" || access === undefined) throw foreign();
-    return {
-      name,
-      access,
-      ...(expires_at !== undefined && { expiresAt: decodeTime(expires_at, "wraps.expires_at") }),
-      ...(provider !== undefined && { provider }),
-    };
-  });
+  return ofService(() => (wraps as (Partial<WrapDescriptionBody> | null)[]).map(decodeDescribedWrap));
+}
+
+function decodeDescribedWrap(wrap: Partial<WrapDescriptionBody> | null): WrapDescription {
+  const { name, access, expires_at, provider } = wrap ?? {};
+  if (typeof name !== "string" || access === undefined) throw foreign();
+  return {
+    name,
+    access,
+    ...(expires_at !== undefined && { expiresAt: decodeTime(expires_at, "wraps.expires_at") }),
+    ...(provider !== undefined && { provider }),
+  };
 }
