@@ -242,8 +242,9 @@ function packRow(
 function expiryOf(expiresAt: unknown, where: string): number | undefined {
   if (expiresAt === undefined || expiresAt === null) return undefined;
   const time = isDate(expiresAt) ? expiresAt.getTime() : expiresAt;
-  // The largest number of whole milliseconds that a date holds.
-  if (typeof time === "number" && !Number.isNaN(new Date(time).getTime())) return Math.trunc(time);
+  // Whole milliseconds. A time before 1970 is in the past as 0 is, and is not stored.
+  if (typeof time === "number" && !Number.isNaN(new Date(time).getTime()))
+    return Math.max(0, Math.trunc(time));
   const received = isDate(expiresAt) ? "an invalid one" : typeName(expiresAt);
   throw invalid(`${where}: expected a Date or milliseconds since 1970, got ${received}`);
 }

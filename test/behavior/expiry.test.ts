@@ -154,6 +154,15 @@ describe("an item that expires", () => {
     await expectSeen(index, ["c"], ["a", "b", "c"]);
   });
 
+  test("may have expired before 1970, and the index stays readable", async () => {
+    const { create } = newWorld();
+    const index = await create();
+    await index.upsert([item("a", 1, -1), item("b", 2, new Date("1901-01-01")), item("c", 3)]);
+    await expectSeen(index, ["c"], ["a", "b", "c"]);
+    await index.compact();
+    await expectSeen(index, ["c"], ["a", "b", "c"]);
+  });
+
   test.each([
     ["a text", "tomorrow"],
     ["no number", Number.NaN],
