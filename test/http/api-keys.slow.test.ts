@@ -224,6 +224,7 @@ test.each([
   [{ scopes: ["read"], indexes: [""] }, /^indexes: expected names/],
   [{ scopes: ["read"], expires_at: 5 }, /^expires_at: expected a time in the future/],
   [{ scopes: ["read"], expires_at: 0 }, /^expires_at: expected a time in the future/],
+  [{ scopes: ["read"], expires_at: 8.64e15 + 1 }, /^expires_at: expected a time in the future/],
   [{ scopes: ["read"], name: "" }, /^name: /],
   [{ scopes: ["read"], name: "a\nb" }, /^name: expected/],
 ])("a key with %j is refused", async (details, message) => {
@@ -256,6 +257,9 @@ test("users of an index are keys for it alone", async () => {
 
   const otherPath = `/v1/indexes/${encodeURIComponent(other.index_name)}/users/${userId}`;
   expect((await send("DELETE", otherPath, root)).status).toBe(404);
+  for (const id of ["x", "%00", "..%2Fx", "__proto__"]) {
+    expect(await send("DELETE", `${path}/${id}`, root)).toMatchObject({ status: 404 });
+  }
   expect((await send("DELETE", `${path}/${userId}`, root)).status).toBe(204);
   expect((await send("POST", "/v1/indexes/describe", user, address)).status).toBe(401);
 });

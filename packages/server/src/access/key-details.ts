@@ -4,6 +4,8 @@ import { invalid } from "sealdex/wire";
 import type { KeyDetails } from "./key-record.js";
 
 const indexNameBytesMax = 128;
+/** The latest time that a `Date` can show. */
+const timeMax = 8.64e15;
 
 /** `now`: milliseconds since 1970. Throws `invalid_request`. */
 export function checkDetails(details: KeyDetails, now: number): KeyDetails {
@@ -18,7 +20,7 @@ export function checkDetails(details: KeyDetails, now: number): KeyDetails {
       throw invalid(`indexes: expected names of 1 to ${indexNameBytesMax} bytes, got ${bytes}`);
     }
   }
-  if (expiresAt !== undefined && !(Number.isSafeInteger(expiresAt) && expiresAt > now)) {
+  if (expiresAt !== undefined && !(Number.isInteger(expiresAt) && expiresAt > now && expiresAt <= timeMax)) {
     throw invalid("expires_at: expected a time in the future, in milliseconds since 1970");
   }
   return { ...details, scopes: [...new Set(scopes)], ...(indexes && { indexes: [...new Set(indexes)] }) };

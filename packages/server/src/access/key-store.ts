@@ -65,6 +65,7 @@ export class KeyStore {
 
   /** Undefined if there is no such key, or its record does not authenticate. */
   async read(id: string): Promise<KeyRecord | undefined> {
+    if (!isKeyId(id)) return undefined;
     const bytes = await this.#store.read(recordKey(id), wholeRecord);
     return bytes === null ? undefined : this.recordKeys.open(id, bytes);
   }
