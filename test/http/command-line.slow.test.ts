@@ -7,7 +7,7 @@ import { connect, createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
 import { buildModels } from "../embedding/small-models.js";
 import { newFolder } from "../folder.js";
@@ -159,6 +159,27 @@ test("SIGTERM ends a service on whose connections nothing is asked, and the log 
   expect(await stop("SIGTERM")).toBe(0);
   await Promise.all(closed);
   expect(output).toMatch(/"SIGTERM: stopping after the running requests".*"stopped"/s);
+});
+
+test("SIGTERM ends a service when its running requests are answered, though their clients keep connections", async () => {
+  const apiKey = generateKey();
+  const environment = { SEALDEX_INDEX_LOCATION: "memory:", SEALDEX_API_KEYS: apiKey };
+  const { port } = new URL(await serve(environment));
+  const body = JSON.stringify({ index_name: "a", index_key: generateKey() });
+  const socket = connect(Number(port), "127.0.0.1");
+  const head = `Host: x\r\nX-API-Key: ${apiKey}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`;
+  socket.write(`POST /v1/indexes/create HTTP/1.1\r\n${head}Expect: 100-continue\r\n\r\n`);
+  await once(socket, "data");
+  const stopped = stop("SIGTERM");
+  await vi.waitFor(() => expect(output).toContain("stopping after the running requests"), {
+    timeout: 10_000,
+  });
+  let answers = "";
+  socket.on("data", (chunk: Buffer) => (answers += chunk.toString()));
+  socket.write(body);
+  await once(socket, "close");
+  expect(answers).toMatch(/^HTTP\/1\.1 200 .*\r\nconnection: close\r\n/is);
+  expect(await stopped).toBe(0);
 });
 
 test("a service that others can reach without TLS says so when it starts", async () => {

@@ -48,11 +48,22 @@ export function limitConnections(app: Server, connectionsMax: number): void {
     if (connection === undefined) return;
     connection.isUnused = false;
     connection.requests++;
-    response.once("close", () => connection.requests--);
+    response.once("close", () => {
+      connection.requests--;
+      if (isStopping && connection.requests === 0) request.socket.destroySoon();
+    });
   });
-  // Node does not count them as idle and would wait for them.
+  let isStopping = false;
   app.addHook("preClose", async () => {
+    isStopping = true;
+    // Node does not count them as idle and would wait for them.
     for (const { isUnused, socket } of connections.values()) if (isUnused) socket.destroy();
+  });
+  // Tells clients that send one request at a time. Further ones that are under way need the connection.
+  app.addHook("onSend", (request, reply, _payload, done) => {
+    const isLast = connections.get(peerOf(request.raw.socket))?.requests === 1;
+    if (isStopping && isLast) reply.header("Connection", "close");
+    done();
   });
 }
 
