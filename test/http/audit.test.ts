@@ -1,8 +1,8 @@
 /** The audit log: its records, that there are no others, and that changes and removals show. */
 
-import { appendFile, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { appendFile, type FileHandle, open, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { type BlobStore, generateKey, openLocation } from "../../src/core.js";
 import { AuditLog } from "../../packages/server/src/audit/audit-log.js";
 import { readLogs, verifyLogs } from "../../packages/server/src/audit/read-log.js";
@@ -289,4 +289,30 @@ test("a full file is followed by another, and both are complete", async () => {
   const [{ file }] = findings;
   await rm(join(folder, file));
   expect(await verify()).toMatchObject([{ file, faults: ["the file is missing"] }, { faults: [] }]);
+});
+
+test("lines that come faster than they are written fill one file after another, each as long as is read of it", async () => {
+  const log = await openLog();
+  const count = 20_000;
+  for (let i = 0; i < count; i++) log.add({ at: "2026-01-01T00:00:00.000Z", action: "x".repeat(500) });
+  await log.close();
+  const found = await verify();
+  expect(found.map(({ faults }) => faults)).toEqual(found.map(() => []));
+  expect(found.reduce((sum, { lines }) => sum + lines, 0)).toBe(count);
+});
+
+test("a log whose last lines cannot be written is not closed as if it were whole", async () => {
+  const log = await openLog();
+  const handle = await open(await onlyFile());
+  const full = Object.assign(new Error("full"), { code: "ENOSPC" });
+  const appending = vi
+    .spyOn(Object.getPrototypeOf(handle) as FileHandle, "appendFile")
+    .mockRejectedValue(full);
+  try {
+    log.add({ at: "2026-01-01T00:00:00.000Z", action: "a" });
+    await expect(log.close()).rejects.toMatchObject({ code: "storage_unavailable" });
+  } finally {
+    appending.mockRestore();
+    await handle.close();
+  }
 });

@@ -11,6 +11,8 @@ import { type AuditEvent, ChainKey, digestOf } from "./chain.js";
 import { type AuditOptions, countName, fileBytesMax, fileName } from "./read-log.js";
 
 const endMs = 60_000;
+/** Lines per write. They take up to 3 KB each, so that no file grows beyond what is read of one. */
+const linesTogether = 1000;
 
 export class AuditLog {
   readonly options: AuditOptions;
@@ -54,10 +56,15 @@ export class AuditLog {
     await this.#storeCount(this.#file);
   }
 
+  /** Throws `storage_unavailable` if lines are lost, and the errors of the configuration location. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    await this.writeEnd();
-    await this.#file.handle.close();
+    try {
+      await this.writeEnd();
+      await this.check();
+    } finally {
+      await this.#file.handle.close();
+    }
   }
 
   /** Resolves once every line is written or has failed; never rejects. */
@@ -72,7 +79,7 @@ export class AuditLog {
   async #write(): Promise<void> {
     while (this.#events.length > 0) {
       const file = this.#file;
-      if (file.bytes < fileBytesMax) await this.#append(file, [...this.#events]);
+      if (file.bytes < fileBytesMax) await this.#append(file, this.#events.slice(0, linesTogether));
       else {
         await this.#storeCount(file);
         this.#file = await newFile(this.options.folder);
