@@ -1,10 +1,12 @@
 /** Two service processes on one server: changes that each sees of the other, a crash under load, storage that fails. Needs a build. */
 
+import { once } from "node:events";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
 import { postgres, startPostgres } from "../servers/postgres.js";
 import { redis, startRedis } from "../servers/redis.js";
 import type { RestartableServer } from "../servers/test-server.js";
+import { newFolder } from "../folder.js";
 import { canStart } from "../tier.js";
 import { type ServiceProcess, startProcess } from "./service-process.js";
 
@@ -23,7 +25,7 @@ describe.each([
   describe.runIf(canStart(kind))("two processes", () => {
     let server: RestartableServer;
     let services: ServiceProcess[];
-    const start = (port?: number, settings = patience) =>
+    const start = (port?: number, settings: Record<string, string> = patience) =>
       startProcess({ SEALDEX_INDEX_LOCATION: server.address, SEALDEX_ROOT_KEY: rootKey, ...settings }, port);
     const connect = () =>
       services.map(({ baseUrl }) => createClient({ baseUrl, apiKey: rootKey, maxRetries }));
@@ -130,6 +132,17 @@ describe.each([
       // Items answered with 503 may have been stored, in whole.
       expect(ids.filter((id) => id !== "during")).toEqual(["before", "waiting"]);
       expect(services.map(({ child }) => child.exitCode)).toEqual([null, null]);
+    });
+
+    test("end at SIGTERM while the storage is gone, and say by their exit code that they could not write all", async () => {
+      await services[0].kill();
+      services[0] = await start(0, { ...impatience, SEALDEX_AUDIT_FOLDER: await newFolder() });
+      await connect()[0].listIndexes();
+      await server.down();
+      const [{ child }] = services;
+      const exit = once(child, "exit");
+      child.kill("SIGTERM");
+      expect(await exit).toEqual([1, null]);
     });
   });
 });

@@ -102,23 +102,19 @@ async function serveHere(settings: Settings, version: string): Promise<void> {
     ...(indexKey !== undefined && { indexKey }),
     ...(rootKey !== undefined && { issuing: { rootKey, store: configStore } }),
   });
+  const opened = new Set([indexStore, configStore, ...(anchorStore ? [anchorStore] : [])]);
   const stop = async (signal: string) => {
     app.log.info(`${signal}: stopping after the running requests`);
-    try {
-      await app.close();
-      await client.close();
-      await asked?.close();
-      await audit?.close();
-      const opened = new Set([indexStore, configStore, ...(anchorStore ? [anchorStore] : [])]);
-      await Promise.all([...opened].map((store) => store.close()));
-      app.log.info("stopped");
-    } catch {
-      app.log.error("stopping failed");
-      process.exitCode = 1;
-    } finally {
-      // Connected to the supervisor, the process would not end.
-      cluster.worker?.disconnect();
+    // One that fails, as without storage, must not keep others open: the process would not end.
+    for (const each of [app, client, asked, audit, ...opened]) {
+      await each?.close().catch(() => {
+        process.exitCode = 1;
+      });
     }
+    if (process.exitCode === 1) app.log.error("stopping failed");
+    else app.log.info("stopped");
+    // Connected to the supervisor, the process would not end.
+    cluster.worker?.disconnect();
   };
   whenSignalled((signal) => void stop(signal));
   if (tls === undefined && !isLoopback(host)) {
