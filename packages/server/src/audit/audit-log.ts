@@ -11,7 +11,7 @@ import { type AuditEvent, ChainKey, digestOf } from "./chain.js";
 import { type AuditOptions, countName, fileBytesMax, fileName } from "./read-log.js";
 
 const endMs = 60_000;
-/** Lines per write. They take up to 3 KB each, so that no file grows beyond what is read of one. */
+/** Lines per write, of up to 3 KB each: no file grows beyond the 8 MiB that are read of one. */
 const linesTogether = 1000;
 
 export class AuditLog {
