@@ -7,6 +7,9 @@ export interface Passage {
 }
 
 const charactersWanted = 900;
+/** A text with more passages than this, and than one per hundred characters, is no longer split at its headings. */
+const passagesOfHeadings = 100;
+const charactersPerPassage = 100;
 const headingCharactersMax = 200;
 
 export function splitIntoPassages(text: string): Passage[] {
@@ -16,6 +19,7 @@ export function splitIntoPassages(text: string): Passage[] {
   let length = 0;
   let under = "";
   let isFenced = false;
+  let read = 0;
 
   const finish = () => {
     const joined = lines.join("\n").trim();
@@ -29,15 +33,15 @@ export function splitIntoPassages(text: string): Passage[] {
     if (/^\s*(```|~~~)/.test(line)) isFenced = !isFenced;
     const [, level, title] = (!isFenced && /^(#{1,6})\s+(\S.*)$/.exec(line)) || [];
     const isPause = !isFenced && line.trim() === "";
-    if (title !== undefined) {
-      headings.length = level.length - 1;
-      finish();
-      headings[level.length - 1] = plain(title);
-    } else if (length + line.length > charactersWanted * 1.5 || (isPause && length > charactersWanted / 2)) {
-      finish();
-    }
+    const isFull =
+      length + line.length > charactersWanted * 1.5 || (isPause && length > charactersWanted / 2);
+    const isDense = passages.length > passagesOfHeadings + read / charactersPerPassage;
+    if (title !== undefined) headings.length = level.length - 1;
+    if (isFull || (title !== undefined && !isDense)) finish();
+    if (title !== undefined) headings[level.length - 1] = plain(title);
     lines.push(line);
     length += line.length + 1;
+    read += line.length + 1;
   }
   finish();
   return passages;
