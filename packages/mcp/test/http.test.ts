@@ -65,6 +65,7 @@ test("names and origins that were not allowed are refused, as after DNS rebindin
 
 test("there is one path and one method, and a body has a limit", async () => {
   expect(await send({ authorization }, {}, "/other")).toBe(404);
+  for (const path of ["//", "http://[", "*"]) expect(await send({ authorization }, { path }), path).toBe(404);
   expect(await send({ authorization }, { method: "GET" })).toBe(405);
   const response = await fetch(server.url, {
     method: "POST",

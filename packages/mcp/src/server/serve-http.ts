@@ -69,7 +69,10 @@ function refusalOf(request: IncomingMessage, settings: HttpSettings): Refused | 
   if (origin !== undefined && !isAllowed(origin)) return [403, "this origin is not allowed"];
   if (!isEqual(authorization, `Bearer ${settings.token}`))
     return [401, "expected the token as Authorization: Bearer"];
-  if (new URL(request.url ?? "/", "http://localhost").pathname !== path) return [404, `expected ${path}`];
+  const [target, base] = [request.url ?? "/", "http://localhost"];
+  // A target such as `//` is no URL.
+  if (!URL.canParse(target, base) || new URL(target, base).pathname !== path)
+    return [404, `expected ${path}`];
   if (request.method !== "POST") return [405, "expected POST: there are no sessions"];
   return undefined;
 }
