@@ -123,6 +123,7 @@ describe.each(["stdio", "http"])("over %s", (transport) => {
     expect(contents[0]).toMatchObject({ uri: resources[0].uri, mimeType: "text/plain" });
     for (const uri of ["sealdex://notes/none.md", "file:///etc/passwd", "sealdex://%"])
       await expect(client.readResource({ uri })).rejects.toThrow("no such document");
+    await expect(client.listResources({ cursor: "none" })).rejects.toMatchObject({ code: -32602 });
   });
 
   test("paths out of the folder are no documents", async () => {

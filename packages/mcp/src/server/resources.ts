@@ -60,8 +60,11 @@ async function safely<T>(work: Promise<T>, log: (text: string) => void): Promise
   try {
     return await work;
   } catch (error) {
-    const { name, message } = error as Error;
+    const { name, message, code } = error as Error & { readonly code?: unknown };
     log(`A request failed: ${message}`);
-    throw new McpError(ErrorCode.InternalError, name === "SealdexError" ? message : "the server failed");
+    const isOurs = name === "SealdexError";
+    // Only a cursor can be invalid.
+    const kind = isOurs && code === "invalid_request" ? ErrorCode.InvalidParams : ErrorCode.InternalError;
+    throw new McpError(kind, isOurs ? message : "the server failed");
   }
 }
