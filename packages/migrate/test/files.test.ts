@@ -44,6 +44,25 @@ test("JSONL: fields of other stores, odd metadata, lines of our own export", asy
   expect(await again.items()).toEqual(await workspace.items());
 });
 
+test("JSONL: a line ends at a line feed alone, and is UTF-8", async () => {
+  const workspace = await Workspace.create();
+  const text = "a\u2028b\u2029c\u0085d\ufeffé😀";
+  const lines = [text, `${text} again`].map((each, i) =>
+    JSON.stringify({ id: `${i}`, vector: [1, i], text: each }),
+  );
+  await workspace.writeJson("rows.jsonl", `\ufeff${lines.join("\r\n")}`);
+  const { code, stdout } = await workspace.run("jsonl:rows.jsonl", ["--metric", "cosine"]);
+  expect(stdout).toContain("Check: all 2 ids are in the index.");
+  expect(code).toBe(0);
+  const items = await workspace.items();
+  expect([items["0"].contents, items["1"].contents]).toEqual([text, `${text} again`]);
+  for (const bytes of [[0xff], [0xc3]]) {
+    await writeFile(workspace.path("rows.jsonl"), Buffer.from([...Buffer.from(lines[0]), 10, ...bytes]));
+    const refused = await workspace.run("jsonl:rows.jsonl", ["--metric", "cosine"]);
+    expect(refused.stderr).toMatch(/^error: line [12]: expected UTF-8.*\n$/);
+  }
+});
+
 test("Parquet", async () => {
   const workspace = await Workspace.create();
   const numbers = Array.from({ length: 2100 }, (_, i) => i);

@@ -1,11 +1,13 @@
 /** A file with one JSON object per line. */
 
 import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
 import { type FieldNames, splitFields } from "../fields.js";
 import { parseJson } from "../json-values.js";
 import { invalid, type Source } from "../source.js";
 import { versionOf } from "./file-reader.js";
+
+/** In characters, as `importItems` of the library. */
+const lineMax = 16 * 1024 * 1024;
 
 export function jsonlSource(path: string, names: FieldNames): Source {
   return {
@@ -24,17 +26,31 @@ export function jsonlSource(path: string, names: FieldNames): Source {
   };
 }
 
+/** Splits at line feeds only: since Node 22, `readline` also splits at U+2028, which JSON texts may contain. */
 async function* linesOf(path: string, after: number) {
-  const input = createReadStream(path);
+  const utf8 = new TextDecoder("utf-8", { fatal: true });
   let number = 0;
-  try {
-    for await (const line of createInterface({ input, crlfDelay: Infinity })) {
+  let held = "";
+  const decode = (chunk?: Uint8Array) => {
+    try {
+      return utf8.decode(chunk, { stream: chunk !== undefined });
+    } catch {
+      throw invalid(`line ${number + 1}: expected UTF-8, got other bytes there or soon after`);
+    }
+  };
+  for await (const chunk of createReadStream(path)) {
+    const lines = decode(chunk as Uint8Array).split("\n");
+    lines[0] = held + lines[0];
+    held = lines.pop() ?? "";
+    for (const line of lines) {
       number++;
       if (number > after && line.trim() !== "") yield { line, number };
     }
-  } finally {
-    input.destroy();
+    if (held.length > lineMax)
+      throw invalid(`line ${number + 1}: expected at most ${lineMax} characters, got more`);
   }
+  held += decode();
+  if (number >= after && held.trim() !== "") yield { line: held, number: number + 1 };
 }
 
 function recordOf(line: string, number: number): Readonly<Record<string, unknown>> {
