@@ -90,8 +90,7 @@ export function idText(id: unknown): string | undefined {
 export function vectorOf(value: unknown): ArrayLike<number> | undefined {
   if (value === null || value === undefined) return undefined;
   if (typeof value === "string") {
-    if (!value.startsWith("[")) return fromBase64(value);
-    return vectorOf(JSON.parse(value));
+    return value.startsWith("[") ? vectorOf(fromJson(value)) : fromBase64(value);
   }
   const isList = Array.isArray(value) || (ArrayBuffer.isView(value) && "length" in value);
   if (!isList) throw invalid("vector: expected a list of numbers; choose one with --vector-field");
@@ -100,6 +99,14 @@ export function vectorOf(value: unknown): ArrayLike<number> | undefined {
     if (typeof list[i] !== "number") throw invalid(`vector[${i}]: expected a number, got ${typeof list[i]}`);
   }
   return list as ArrayLike<number>;
+}
+
+function fromJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw invalid("vector: expected numbers, got invalid JSON");
+  }
 }
 
 function fromBase64(text: string): Float32Array {

@@ -4,6 +4,7 @@
  */
 
 import { open, readFile, rename, rm } from "node:fs/promises";
+import { invalid } from "./source.js";
 
 export interface Progress {
   /** The source, its version, the name of the index and the namespace: another migration starts over. */
@@ -22,7 +23,7 @@ export class StateFile {
     this.#path = path;
   }
 
-  /** Undefined if there is none, or one of another migration. */
+  /** Undefined if there is none, or one of another migration. Refuses another file, which would be replaced. */
   async read(migration: string): Promise<Progress | undefined> {
     let text: string;
     try {
@@ -31,7 +32,10 @@ export class StateFile {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
       throw error;
     }
-    const progress = JSON.parse(text) as Progress;
+    const progress = parsed(text);
+    if (progress === undefined) {
+      throw invalid(`${this.#path}: expected a place to resume from; to start over, delete the file`);
+    }
     return progress.migration === migration ? progress : undefined;
   }
 
@@ -50,5 +54,16 @@ export class StateFile {
 
   async remove(): Promise<void> {
     await rm(this.#path, { force: true });
+  }
+}
+
+function parsed(text: string): Progress | undefined {
+  try {
+    const { migration, cursor, rows, anchor } = JSON.parse(text) as Progress;
+    const isText = [migration, anchor].every((each) => typeof each === "string");
+    const isPlace = typeof cursor === "string" || typeof cursor === "number";
+    return isText && isPlace && typeof rows === "number" ? { migration, cursor, rows, anchor } : undefined;
+  } catch {
+    return undefined;
   }
 }

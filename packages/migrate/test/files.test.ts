@@ -1,11 +1,14 @@
 /** Files of rows, and the command itself. */
 
 import { existsSync } from "node:fs";
-import { readdir, truncate, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, truncate, writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
 import { createClient, exportItems, fileKey } from "sealdex/core";
 import { parquetWriteBuffer } from "hyparquet-writer";
 import { expect, test } from "vitest";
 import { vectorOf, Workspace } from "./run-command.js";
+
+const flatIndex = fileURLToPath(new URL("./faiss-folders/flat/faiss.index", import.meta.url));
 
 test("JSONL: fields of other stores, odd metadata, lines of our own export", async () => {
   const workspace = await Workspace.create();
@@ -60,6 +63,63 @@ test("JSONL: a line ends at a line feed alone, and is UTF-8", async () => {
     await writeFile(workspace.path("rows.jsonl"), Buffer.from([...Buffer.from(lines[0]), 10, ...bytes]));
     const refused = await workspace.run("jsonl:rows.jsonl", ["--metric", "cosine"]);
     expect(refused.stderr).toMatch(/^error: line [12]: expected UTF-8.*\n$/);
+  }
+});
+
+test("files that are damaged are refused in one line, which repeats none of their text", async () => {
+  const secret = "a secret";
+  const documents = JSON.stringify([["0", { pageContent: secret }]]);
+  const files = {
+    "cut.json": `[{"content":"${secret}`,
+    "null.json": "[null]",
+    "cut.parquet": "PAR1 of something else",
+    "empty.parquet": "",
+    "vector.jsonl": `{"vector":"[1,2","text":"${secret}"}`,
+    "cut/docstore.json": documents.slice(0, -4),
+    "list/docstore.json": documents,
+    "none/docstore.json": "null",
+    "args/args.json": '{"space":',
+    "space/args.json": "null",
+  };
+  const workspace = await Workspace.create();
+  for (const folder of ["cut", "list", "none", "args", "space"]) {
+    await mkdir(workspace.path(folder));
+    await copyFile(flatIndex, workspace.path(folder, "faiss.index"));
+  }
+  for (const [name, text] of Object.entries(files)) await workspace.writeJson(name, text);
+  for (const [from, message] of Object.entries({
+    "memory:cut.json": "cut.json: expected JSON; it ends early",
+    "memory:null.json": "null.json: expected the JSON of memoryVectors",
+    "parquet:cut.parquet": "cut.parquet: it cannot be read as Parquet",
+    "parquet:empty.parquet": "empty.parquet: it cannot be read as Parquet",
+    "jsonl:vector.jsonl": "vector: expected numbers, got invalid JSON",
+    "faiss:cut": "cut/docstore.json: expected JSON; it ends early",
+    "faiss:list": "list/docstore.json: expected a list of keys and documents",
+    "faiss:none": "none/docstore.json: expected a list of keys and documents",
+    "hnswlib:args": "args/args.json: expected JSON; it ends early",
+    "hnswlib:space": "ENOENT",
+  })) {
+    const { code, stderr } = await workspace.run(from, ["--metric", "cosine", "--plan"]);
+    expect(stderr, from).toMatch(/^error: .*\n$/);
+    expect(stderr).toContain(message);
+    expect(stderr).not.toContain(secret);
+    expect(code).toBe(1);
+  }
+});
+
+test("a state file that is none is refused and stays as it is", async () => {
+  const workspace = await Workspace.create();
+  await workspace.writeJson("rows.jsonl", '{"id":"1","vector":[1,2]}\n');
+  for (const text of ["", "null", '{"migration":', '{"migration":"x"}']) {
+    await workspace.writeJson("other.json", text);
+    const { stderr } = await workspace.run("jsonl:rows.jsonl", [
+      "--metric",
+      "cosine",
+      "--state",
+      "other.json",
+    ]);
+    expect(stderr).toMatch(/^error: other\.json: expected a place to resume from.*\n$/);
+    expect(await readFile(workspace.path("other.json"), "utf8")).toBe(text);
   }
 });
 

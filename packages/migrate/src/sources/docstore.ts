@@ -1,6 +1,6 @@
 /** The documents that LangChain's stores of one folder keep beside the index. */
 
-import type { Row } from "../source.js";
+import { invalid, type Row } from "../source.js";
 
 interface Document {
   readonly id?: string;
@@ -10,6 +10,14 @@ interface Document {
 
 /** Keys and documents, as `docstore.json` of HNSWLib and of FaissStore has them. */
 export type Entries = readonly (readonly [string | number, Document])[];
+
+/** Throws `invalid_request` for anything but entries. */
+export function toEntries(value: unknown, path: string): Entries {
+  const isEntry = (entry: unknown) =>
+    Array.isArray(entry) && typeof entry[1] === "object" && (entry as readonly unknown[])[1] !== null;
+  if (Array.isArray(value) && value.every(isEntry)) return value as unknown as Entries;
+  throw invalid(`${path}: expected a list of keys and documents, as LangChain's stores save it`);
+}
 
 /**
  * Everything but the vectors, by the docstore's keys. Ids are the documents' own if each has one

@@ -3,13 +3,11 @@
  * index or one of HNSW, which has a flat one behind its graph.
  */
 
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Metric } from "sealdex/core";
-import { parseJson } from "../json-values.js";
 import { invalid, type Source } from "../source.js";
-import { documentsOf, type Entries } from "./docstore.js";
-import { FileReader, floatsOf, sizeAt, versionOf } from "./file-reader.js";
+import { documentsOf, toEntries } from "./docstore.js";
+import { FileReader, floatsOf, readJson, sizeAt, versionOf } from "./file-reader.js";
 
 /** Kind, dimension, count, two unused numbers, whether it is trained, metric. */
 const headerBytes = 37;
@@ -41,9 +39,10 @@ export function faissSource(folder: string): Source {
       }
     },
     async *rows(after: number = 0) {
-      const stored = parseJson(await readFile(docstore, "utf8"));
-      const [entries, mapping] = stored as [Entries, Readonly<Record<string, string>>];
-      const documents = documentsOf(entries);
+      const stored = await readJson(docstore);
+      const [entries, keys] = Array.isArray(stored) ? (stored as readonly unknown[]) : [];
+      const documents = documentsOf(toEntries(entries, docstore));
+      const mapping = (keys ?? {}) as Readonly<Record<string, string>>;
       const file = await FileReader.open(index);
       try {
         const { dimension, count, start } = await findFlat(file, 0);

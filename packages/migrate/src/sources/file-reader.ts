@@ -1,6 +1,7 @@
-/** Reads parts of large binary files. */
+/** Reads files of stores: parts of large binary ones, and JSON as a whole. */
 
-import { type FileHandle, open, stat } from "node:fs/promises";
+import { type FileHandle, open, readFile, stat } from "node:fs/promises";
+import { parseJson } from "../json-values.js";
 import { invalid } from "../source.js";
 
 export class FileReader {
@@ -34,6 +35,21 @@ export class FileReader {
 
   close(): Promise<void> {
     return this.#file.close();
+  }
+}
+
+/** The JSON of a file. `instead`: what to do with one that is too long to be read at once. */
+export async function readJson(path: string, instead = "split it"): Promise<unknown> {
+  const text = await readFile(path, "utf8").catch((error: Error) => {
+    // Longer than a string, or than a read.
+    if (error.name !== "RangeError") throw error;
+    throw invalid(`${path}: too long to be read at once; ${instead}`);
+  });
+  try {
+    return parseJson(text);
+  } catch {
+    // Without the cause, whose message quotes the file.
+    throw invalid(`${path}: expected JSON; it ends early, or is of another kind`);
   }
 }
 

@@ -4,12 +4,10 @@
  * and the label.
  */
 
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { parseJson } from "../json-values.js";
 import { invalid, type Source } from "../source.js";
-import { documentsOf, type Entries } from "./docstore.js";
-import { FileReader, floatsOf, sizeAt, versionOf } from "./file-reader.js";
+import { documentsOf, toEntries } from "./docstore.js";
+import { FileReader, floatsOf, readJson, sizeAt, versionOf } from "./file-reader.js";
 
 const headerBytes = 96;
 const chunkElements = 1000;
@@ -25,20 +23,21 @@ export function hnswlibSource(folder: string): Source {
   const [argsFile, docstore, index] = ["args.json", "docstore.json", "hnswlib.index"].map((name) =>
     join(folder, name),
   );
-  const read = async (path: string) => parseJson(await readFile(path, "utf8"));
+  const readArgs = async () => ((await readJson(argsFile)) ?? {}) as Partial<Args>;
+  const readEntries = async () => toEntries(await readJson(docstore), docstore);
   return {
     name: `hnswlib:${folder}`,
     async describe() {
-      const { space } = (await read(argsFile)) as Args;
+      const { space } = await readArgs();
       return {
-        rows: ((await read(docstore)) as Entries).length,
+        rows: (await readEntries()).length,
         metric: space === "cosine" ? "cosine" : space === "l2" ? "squared_euclidean" : undefined,
         version: await versionOf(docstore, index),
       };
     },
     async *rows(after: number = 0) {
-      const { numDimensions } = (await read(argsFile)) as Args;
-      const documents = documentsOf((await read(docstore)) as Entries);
+      const { numDimensions = 0 } = await readArgs();
+      const documents = documentsOf(await readEntries());
       const file = await FileReader.open(index);
       try {
         const header = await file.read(0, headerBytes);

@@ -1,10 +1,8 @@
 /** `JSON.stringify(store.memoryVectors)` of LangChain's MemoryVectorStore, in a file. */
 
-import { readFile } from "node:fs/promises";
 import { idText, vectorOf } from "../fields.js";
-import { parseJson } from "../json-values.js";
 import { invalid, type Source } from "../source.js";
-import { versionOf } from "./file-reader.js";
+import { readJson, versionOf } from "./file-reader.js";
 
 interface MemoryVector {
   readonly id?: unknown;
@@ -15,15 +13,10 @@ interface MemoryVector {
 
 export function memorySource(path: string): Source {
   const read = async () => {
-    const text = await readFile(path, "utf8").catch((error: Error) => {
-      // Longer than a string, or than a read.
-      if (error.name !== "RangeError") throw error;
-      throw invalid(
-        `${path}: too long to be read at once; write each of memoryVectors as a line, for jsonl:`,
-      );
-    });
-    const vectors = parseJson(text);
-    if (!Array.isArray(vectors)) throw invalid(`${path}: expected the JSON of memoryVectors, a list`);
+    const vectors = await readJson(path, "write each of memoryVectors as a line, for jsonl:");
+    const isList =
+      Array.isArray(vectors) && vectors.every((each) => typeof each === "object" && each !== null);
+    if (!isList) throw invalid(`${path}: expected the JSON of memoryVectors, a list of objects`);
     return vectors as MemoryVector[];
   };
   return {
