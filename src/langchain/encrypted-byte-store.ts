@@ -102,6 +102,7 @@ export class EncryptedByteStore extends BaseStore<string, Uint8Array> {
   /** The keys that begin with `prefix`, in the order of string comparison. */
   override async *yieldKeys(prefix = ""): AsyncGenerator<string> {
     checkText(prefix, "prefix");
+    if (Buffer.byteLength(prefix) > keyBytesMax) return;
     const index = await this.#open();
     const first = keyPrefix + prefix;
     if (prefix !== "" && (await this.#entries(index, [first])).size > 0) yield prefix;

@@ -78,6 +78,14 @@ describe.each([
     expect(await keysOf(store, "none")).toEqual([]);
   });
 
+  test("no key begins with a prefix that is longer than a key", async () => {
+    const store = new EncryptedByteStore({ ...named(), ...place });
+    await store.mset([["k".repeat(480), bytes("x")]]);
+    for (const length of [480, 481, 600]) {
+      expect(await keysOf(store, "k".repeat(length))).toHaveLength(length === 480 ? 1 : 0);
+    }
+  });
+
   test("two namespaces of an index have their own values", async () => {
     const args = { ...named(), ...place };
     const [ann, bob] = ["ann", "bob"].map((namespace) => new EncryptedByteStore({ ...args, namespace }));
