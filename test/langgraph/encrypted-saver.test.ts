@@ -369,6 +369,22 @@ test("the history of channels is LangGraph's own, of a branch too, and takes few
   await Promise.all([saver.stop(), another.stop()]);
 });
 
+test("a checkpoint that was put again with its own config is its own ancestor once", async () => {
+  const saver = open(createMemoryStore());
+  const config = await putState(saver, "one", { n: 1 });
+  await saver.putWrites(config, [["delta", "write"]], "task");
+  await saver.put(config, (await saver.getTuple(config))?.checkpoint as Checkpoint, about(0));
+  const options = { config, channels: ["delta"] };
+  expect((await saver.getDeltaChannelHistory(options)).delta.writes).toEqual([]);
+  const child = await putState(saver, "one", { n: 2 });
+  const found = await saver.getDeltaChannelHistory({ ...options, config: child });
+  expect(found.delta.writes).toEqual([["task", "delta", "write"]]);
+  const listed: unknown[] = [];
+  for await (const { checkpoint } of saver.list(thread("one", ""))) listed.push(checkpoint.channel_values.n);
+  expect(listed).toEqual([2, 1]);
+  await saver.stop();
+});
+
 describe("items that another writer stores in the place of a thread's", () => {
   const prefix = `t/${threadDigest("one")}`;
 

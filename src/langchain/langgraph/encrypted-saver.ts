@@ -106,7 +106,7 @@ export class EncryptedSaver extends BaseCheckpointSaver {
     for await (const group of this.#threads.groups(checkpointsPrefix(thread, inNamespace))) {
       if (left <= 0) return;
       const checkpointId = checkpointIdIn(group.id);
-      if (only !== undefined && only !== checkpointId) continue;
+      if ((only ?? "") !== "" && only !== checkpointId) continue;
       if (typeof bound === "string" && bound !== "" && checkpointId >= bound) continue;
       const tuple = await this.#tuple(group, inNamespace, filter);
       if (tuple === undefined) continue;
@@ -165,9 +165,13 @@ export class EncryptedSaver extends BaseCheckpointSaver {
     options: Parameters<BaseCheckpointSaver["getDeltaChannelHistory"]>[0],
   ): ReturnType<BaseCheckpointSaver["getDeltaChannelHistory"]> {
     const ahead = new Map<string, CheckpointTuple>();
+    const seen = new Set<string>();
     const getTuple = async (config: RunnableConfig) => {
       const checkpointId = getCheckpointId(config);
       if (checkpointId === "") return this.getTuple(config);
+      // A checkpoint that was put again with its own config is its own ancestor.
+      if (seen.has(checkpointId)) return undefined;
+      seen.add(checkpointId);
       const { thread, namespace } = addressOf(config);
       if (!ahead.has(checkpointId)) {
         const groups: CheckpointGroup[] = [];
