@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { InMemoryStore, type BaseStore, type Operation } from "@langchain/langgraph-checkpoint";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import { createClient, generateKey, LexicalEmbeddings } from "../../src/index.js";
 import { EncryptedStore, type SemanticIndex } from "../../src/langchain/langgraph/encrypted-store.js";
 import { startService } from "../http/service.js";
@@ -300,6 +300,41 @@ describe("a filter of several filters", () => {
       await expect(store.search(["n"], { filter })).rejects.toMatchObject({ code: "invalid_request" });
     },
   );
+});
+
+test("puts of two processes in one millisecond are told apart", async () => {
+  const resume = new Map<string, () => void>();
+  let bothHaveRead: () => void;
+  const read = new Promise<void>((resolve) => (bothHaveRead = resolve));
+  const held = {
+    embedQuery: (text: string) => embeddings.embedQuery(text),
+    // Both puts have read that there is no item before one of them writes.
+    embedDocuments: async (texts: string[]) => {
+      await new Promise<void>((resolve) => {
+        if (resume.set(texts[0], resolve).size === 2) bothHaveRead();
+      });
+      return embeddings.embedDocuments(texts);
+    },
+  };
+  const named = { indexName: `items ${made++}`, indexKey: generateKey(), client };
+  const [first, second] = [0, 1].map(
+    () => new EncryptedStore({ ...named, index: { dims, embeddings: held, fields: ["texts[*]"] } }),
+  );
+  expect(await first.get(["n"], "k")).toBeNull();
+  vi.useFakeTimers({ toFake: ["Date"] });
+  try {
+    const earlier = first.put(["n"], "k", { texts: ["red", "green"] });
+    const later = second.put(["n"], "k", { texts: ["blue"] });
+    await read;
+    resume.get("red")?.();
+    await earlier;
+    resume.get("blue")?.();
+    await later;
+  } finally {
+    vi.useRealTimers();
+  }
+  const found = await first.search(["n"], { query: "green" });
+  expect(found.map(({ value }) => value)).toEqual([{ texts: ["blue"] }]);
 });
 
 test("keys that differ only in where a label ends are different", async () => {

@@ -1,6 +1,7 @@
 /** `EncryptedStore`, a LangGraph `BaseStore` whose items are encrypted. */
 
 import { topKMax } from "../../api/method-options.js";
+import { randomInt } from "node:crypto";
 import { inspect } from "node:util";
 import {
   BaseStore,
@@ -104,7 +105,8 @@ export class EncryptedStore extends BaseStore {
   readonly #isHybrid: boolean;
   /** The vector of rows without an embedded text. */
   readonly #blank: readonly number[];
-  #turn = 0;
+  /** From a random number on: with the time, it tells the puts of two processes apart. */
+  #turn = randomInt(2 ** 40);
 
   constructor({ index: semantic, ...args }: EncryptedStoreArgs) {
     super();
