@@ -1,6 +1,7 @@
 /** Adds images under vectors of a model that embeds images and texts. */
 
 import { isDate } from "../checks/value-kinds.js";
+import { untilAborted } from "../async/calls.js";
 import { randomUUID } from "node:crypto";
 import type { EmbeddingsInterface } from "@langchain/core/embeddings";
 import { invalid, typeName } from "../checks/input.js";
@@ -94,12 +95,14 @@ export async function addImages(
   { images, ids, metadatas, keep, expiresAt, namespace, within, onProgress, signal }: ImageAddition,
   embeddings: EmbeddingsInterface,
 ): Promise<string[]> {
+  signal?.throwIfAborted();
   for (let start = 0; start < images.length; start += batchImages) {
     const items: Item[] = [];
     for (let i = start; i < Math.min(start + batchImages, images.length); i++) {
       signal?.throwIfAborted();
       const own: Keep = typeof keep === "boolean" ? keep : keep[i];
-      const { vector, contents } = await embedImage(images[i], own, embeddings, `images[${i}]`);
+      const embedding = embedImage(images[i], own, embeddings, `images[${i}]`);
+      const { vector, contents } = await untilAborted(embedding, signal);
       items.push({
         id: ids[i],
         vector,

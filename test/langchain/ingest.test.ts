@@ -90,6 +90,20 @@ test("stops at once while a model takes its time, and stores nothing of that bat
   await expect(aborted).rejects.toMatchObject({ name: "AbortError" });
 });
 
+test("images: an abort ends a call whose model does not answer", async () => {
+  const gif = new Uint8Array(Buffer.from("R0lGODlhAQABAIAAAICAgAAAACwAAAAAAQABAAACAkQBADs=", "base64"));
+  const stop = new AbortController();
+  const embedImage = () => {
+    stop.abort();
+    return new Promise(() => undefined);
+  };
+  const store = new EncryptedVectorStore({ ...embeddings, embedImage } as never, args);
+  for (const images of [[gif], []]) {
+    const adding = store.addImages(images, { signal: stop.signal });
+    await expect(adding).rejects.toMatchObject({ name: "AbortError" });
+  }
+});
+
 describe("aborted while a batch is being stored", () => {
   /** Adds two batches, aborted at the second time that something of this kind is stored; documents found afterwards. */
   async function stoppedAt(kind: "/segment/" | "/manifest/"): Promise<number> {
