@@ -160,7 +160,7 @@ function embedBatch(documents: readonly TakenDocument[], start: number, vectorsO
 
 /** `vectorsOf` for an Embeddings object. */
 export function embedWith(embeddings: EmbeddingsInterface): VectorsOf {
-  return (batch) => embeddings.embedDocuments(batch.map(({ pageContent }) => pageContent));
+  return async (batch) => embeddings.embedDocuments(batch.map(({ pageContent }) => pageContent));
 }
 
 function endOfBatch(documents: readonly TakenDocument[], start: number): number {

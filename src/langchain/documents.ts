@@ -54,7 +54,9 @@ export function takeDocuments(
   });
 }
 
+/** Throws `invalid_request` for vectors of a model that answers otherwise than LangChain's interface says. */
 export function toItems(vectors: readonly Vector[], documents: readonly TakenDocument[]): Item[] {
+  if (!isArray(vectors)) throw invalid(`vectors: expected an array, got ${typeName(vectors)}`);
   if (vectors.length !== documents.length) {
     throw invalid(
       `vectors: expected one for each of the ${documents.length} documents, got ${vectors.length}`,

@@ -19,7 +19,7 @@ import type {
   Selection,
   VectorIndex,
 } from "../api/vector-index.js";
-import { invalid, isVector } from "../checks/input.js";
+import { invalid, isVector, typeName } from "../checks/input.js";
 import { optionNames, takeOptions } from "../checks/option-names.js";
 import { own as ownMembers } from "../checks/value-kinds.js";
 import { renamePlace } from "../errors.js";
@@ -361,6 +361,9 @@ export class EncryptedVectorStore extends SimilaritySearches {
     include: readonly MatchField[],
   ): Promise<NearestMatches> {
     checkK(k);
+    if (!isVector(vector)) {
+      throw invalid(`query: expected an array of numbers or a Float32Array, got ${typeName(vector)}`);
+    }
     const { filter, namespace } = this.#limits.of({ filter: wanted, namespace: within });
     const search = {
       ...this.#probingOf({ recall }),

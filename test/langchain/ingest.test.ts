@@ -12,6 +12,7 @@ import {
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { startService } from "../http/service.js";
+import { refusal } from "../outcome.js";
 
 let args: EncryptedVectorStoreArgs;
 let batches: number[];
@@ -102,6 +103,21 @@ test("images: an abort ends a call whose model does not answer", async () => {
     const adding = store.addImages(images, { signal: stop.signal });
     await expect(adding).rejects.toMatchObject({ name: "AbortError" });
   }
+});
+
+test("a model may answer at once, and one that answers with no vectors is refused", async () => {
+  const sync = { embedQuery: () => [1, 1], embedDocuments: (texts: string[]) => texts.map(() => [1, 1]) };
+  const store = new EncryptedVectorStore(sync as never, args);
+  await store.addDocuments(documents(2));
+  expect(await store.similaritySearch("x")).toHaveLength(2);
+  const none = { embedQuery: async () => undefined, embedDocuments: async () => undefined };
+  const failing = new EncryptedVectorStore(none as never, args);
+  await expect(failing.addDocuments(documents(1))).rejects.toMatchObject(
+    refusal("invalid_request", "vectors: expected an array, got undefined"),
+  );
+  await expect(failing.similaritySearch("x")).rejects.toMatchObject(
+    refusal("invalid_request", "query: expected an array of numbers"),
+  );
 });
 
 describe("aborted while a batch is being stored", () => {
