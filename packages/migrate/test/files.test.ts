@@ -107,6 +107,20 @@ test("files that are damaged are refused in one line, which repeats none of thei
   }
 });
 
+test("a Parquet file with fewer rows than it says is refused", async () => {
+  const workspace = await Workspace.create();
+  const numbers = Array.from({ length: 50 }, (_, i) => i);
+  const columnData = [{ name: "embedding", data: numbers.map((i) => vectorOf(i, 2)) }];
+  const file = Buffer.from(parquetWriteBuffer({ columnData }));
+  // The field of the file's metadata, and the number as a varint with zigzag.
+  const at = file.indexOf(Buffer.from([0x16, 2 * 50]), file.length - 8 - file.readUInt32LE(file.length - 8));
+  file[at + 1] = 2 * 51;
+  await writeFile(workspace.path("rows.parquet"), file);
+  const { code, stderr } = await workspace.run("parquet:rows.parquet", ["--metric", "cosine", "--plan"]);
+  expect(stderr).toBe("error: rows.parquet: it has fewer rows than it says\n");
+  expect(code).toBe(1);
+});
+
 test("a state file that is none is refused and stays as it is", async () => {
   const workspace = await Workspace.create();
   await workspace.writeJson("rows.jsonl", '{"id":"1","vector":[1,2]}\n');

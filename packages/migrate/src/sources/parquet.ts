@@ -38,6 +38,7 @@ export function parquetSource(path: string, names: FieldNames): Source {
         const rowEnd = Math.min(rowStart + chunkRows, count);
         const part = { file, metadata, rowStart, rowEnd, compressors };
         const records = await parquetReadObjects(part).catch(refuse);
+        if (records.length < rowEnd - rowStart) throw invalid(`${path}: it has fewer rows than it says`);
         for (const [i, record] of records.entries()) {
           yield { ...splitFields(record, names), cursor: rowStart + i + 1 };
         }
