@@ -131,14 +131,25 @@ test("measurements of held-out rows are copied in pieces", () => {
   const random = seededRandom(3);
   const points = Float32Array.from({ length: n * dimension }, random);
   let bytes = 0;
-  const { slice } = Float32Array.prototype;
-  vi.spyOn(Object.getPrototypeOf(Float32Array.prototype) as Float32Array, "slice").mockImplementation(
-    function (this: Float32Array<ArrayBuffer>, start?: number, end?: number) {
-      const copy = slice.call(this, start, end) as Float32Array<ArrayBuffer>;
-      bytes += copy.byteLength;
-      return copy;
-    },
-  );
+  const { set, slice } = Float32Array.prototype;
+  const typedArray = Object.getPrototypeOf(Float32Array.prototype) as Float32Array;
+  vi.spyOn(typedArray, "slice").mockImplementation(function (
+    this: Float32Array<ArrayBuffer>,
+    start?: number,
+    end?: number,
+  ) {
+    const copy = slice.call(this, start, end) as Float32Array<ArrayBuffer>;
+    bytes += copy.byteLength;
+    return copy;
+  });
+  vi.spyOn(typedArray, "set").mockImplementation(function (
+    this: Float32Array,
+    source: ArrayLike<number>,
+    offset?: number,
+  ) {
+    bytes += 4 * source.length;
+    set.call(this, source, offset);
+  });
   const work = trainModel({ points, dimension, metric: "euclidean", spills: false, rows: n }, nLists, 1);
   let most = 0;
   let sum = 0;
