@@ -52,7 +52,7 @@ export function bundlersIn(work) {
     async webpack(out) {
       const webpack = (await load("webpack")).default;
       const output = { path: out, filename: "main.cjs" };
-      // Minifying takes longer than all other bundlers together; esbuild's bundle is minified, too.
+      // Minifying is most of its time. The bundles of esbuild and ncc are minified.
       const optimization = { minimize: false };
       const compiler = webpack({
         entry,

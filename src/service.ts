@@ -9,6 +9,7 @@ export { compileFilter } from "./api/filter/compile.js";
 export { asksForProfile, withProfile } from "./api/profiled-query.js";
 export { type ResultSettings, served, type ServedIndex } from "./api/served-index.js";
 export { unknownName } from "./checks/option-names.js";
+export { timeMax } from "./checks/stored-json.js";
 export { onBehalfOf, yieldIfDue } from "./async/event-loop.js";
 export { Leaf } from "./index/collection/leaf.js";
 export { createRouter } from "./index/collection/router.js";

@@ -2,7 +2,7 @@
 
 /**
  * Positions of the `count` smallest finite ones of every `stride`-th value, smallest first; of equal values the first ones. Fewer if there
- * are fewer. For small counts: a value that is among the smallest so far moves all that are larger.
+ * are fewer. By insertion sort, for counts of some hundred at most.
  */
 export function nearestPositions(values: Float32Array, stride: number, count: number): Uint32Array {
   const nearest = new Uint32Array(count);

@@ -50,18 +50,16 @@ export function encodeWraps(wraps: readonly WrapDescription[]) {
 }
 
 export function decodeWraps(json: unknown): WrapDescription[] {
-  const { wraps } = (json ?? {}) as { readonly wraps?: unknown };
-  if (!Array.isArray(wraps)) throw foreign();
-  return ofService(() => (wraps as (Partial<WrapDescriptionBody> | null)[]).map(decodeDescribedWrap));
-}
-
-function decodeDescribedWrap(wrap: Partial<WrapDescriptionBody> | null): WrapDescription {
-  const { name, access, expires_at, provider } = wrap ?? {};
-  if (typeof name !== "string" || access === undefined) throw foreign();
-  return {
-    name,
-    access,
-    ...(expires_at !== undefined && { expiresAt: decodeTime(expires_at, "wraps.expires_at") }),
-    ...(provider !== undefined && { provider }),
-  };
+  return ofService(() => {
+    const { wraps } = json as { readonly wraps: readonly Partial<WrapDescriptionBody>[] };
+    return wraps.map(({ name, access, expires_at, provider }) => {
+      if (typeof name !== "string" || access === undefined) throw foreign();
+      return {
+        name,
+        access,
+        ...(expires_at !== undefined && { expiresAt: decodeTime(expires_at, "wraps.expires_at") }),
+        ...(provider !== undefined && { provider }),
+      };
+    });
+  });
 }

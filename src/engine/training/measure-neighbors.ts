@@ -145,7 +145,7 @@ export function* observeNeighbors(
     }
     // Of one query at a time. A copy: memory that threads share is slow to read number by number.
     const toRows = new Float32Array(n);
-    const readToRows = (number: number, added?: Float32Array) => {
+    const readDistances = (number: number, added?: Float32Array) => {
       toRows.set(floatsAt(toRowsAt + 4 * (number % heldOutTogether) * n, n));
       // Estimates are not negative.
       if (added) for (let row = 0; row < n; row++) toRows[row] = Math.max(0, toRows[row] + added[row]);
@@ -155,7 +155,7 @@ export function* observeNeighbors(
       squareOf(queries.subarray(number * dimension, (number + 1) * dimension));
     let fromOutside = 0;
     const observeFromOutside = (number: number) => {
-      readToRows(number);
+      readDistances(number);
       const row = { toLists: squaresOf[number], toRows };
       // Copies of a row are the last ones that the opposite query finds.
       if (++fromOutside % farEvery === 0) {
@@ -175,7 +175,7 @@ export function* observeNeighbors(
       onCompared((last - first) * n);
       const outside: number[] = [];
       for (let number = first; number < last; number++) {
-        readToRows(number, estimated?.added);
+        readDistances(number, estimated?.added);
         const square = squareOfQuery(number);
         const reach = copyReach(residuals[positions[number]], square);
         // A row and its copies are one query.

@@ -7,7 +7,7 @@ export interface Passage {
 }
 
 const charactersWanted = 900;
-/** A text with more passages than this, and than one per hundred characters, is no longer split at its headings. */
+/** A text is split at its headings while it has at most this many passages, and one more per hundred characters. */
 const passagesOfHeadings = 100;
 const charactersPerPassage = 100;
 const headingCharactersMax = 200;

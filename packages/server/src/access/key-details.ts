@@ -1,11 +1,9 @@
 /** Checks the details of a new API key, over HTTP and on the command line. */
 
-import { invalid } from "sealdex/wire";
+import { invalid, timeMax } from "sealdex/wire";
 import type { KeyDetails } from "./key-record.js";
 
 const indexNameBytesMax = 128;
-/** The latest time that a `Date` can show. */
-const timeMax = 8.64e15;
 
 /** `now`: milliseconds since 1970. Throws `invalid_request`. */
 export function checkDetails(details: KeyDetails, now: number): KeyDetails {

@@ -105,14 +105,15 @@ async function serveHere(settings: Settings, version: string): Promise<void> {
   const opened = new Set([indexStore, configStore, ...(anchorStore ? [anchorStore] : [])]);
   const stop = async (signal: string) => {
     app.log.info(`${signal}: stopping after the running requests`);
-    // One that fails, as without storage, must not keep others open: the process would not end.
+    const failures: unknown[] = [];
     for (const each of [app, client, asked, audit, ...opened]) {
-      await each?.close().catch(() => {
-        process.exitCode = 1;
-      });
+      // The others are closed all the same: one that stays open keeps the process alive.
+      await each?.close().catch((error: unknown) => failures.push(error));
     }
-    if (process.exitCode === 1) app.log.error("stopping failed");
-    else app.log.info("stopped");
+    if (failures.length > 0) {
+      app.log.error("stopping failed");
+      process.exitCode = 1;
+    } else app.log.info("stopped");
     // Connected to the supervisor, the process would not end.
     cluster.worker?.disconnect();
   };

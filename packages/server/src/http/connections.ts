@@ -22,6 +22,7 @@ export function limitConnections(app: Server, connectionsMax: number): void {
    * its connection.
    */
   const connections = new Map<string, Connection>();
+  let isStopping = false;
 
   const closeOne = (newest: Connection) => {
     const counts = new Map<string, number>();
@@ -53,7 +54,6 @@ export function limitConnections(app: Server, connectionsMax: number): void {
       if (isStopping && connection.requests === 0) request.socket.destroySoon();
     });
   });
-  let isStopping = false;
   app.addHook("preClose", async () => {
     isStopping = true;
     // Node does not count them as idle and would wait for them.
