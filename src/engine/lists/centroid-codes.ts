@@ -11,14 +11,19 @@ import { Rotation } from "../rotation.js";
 import { lengthsOf } from "../rows.js";
 import { inSlices, rowsOfPiece, rowsOfSlice, type Work } from "../work.js";
 
-/** From this number of centroids on, vectors are assigned by codes. */
-export const assignedByCodesFrom = 256;
+/** Vectors are assigned by codes from these numbers of centroids and of multiply-adds per vector on. Below, to rotate a vector takes longer. */
+const codedFrom = { centroids: 256, multiplyAdds: 2 ** 16 };
 /** Multiply-adds that take as long as comparing a vector with a component of a centroid by codes. */
 const costByCode = 1 / 4;
 /** Calls that run at once, each with memory of its own. */
 const callsTogether = 32;
 /** Of the rotation of centroids that are used once. */
 const rotationSeed = 0xc0de;
+
+/** Whether codes save time when vectors are assigned to n centroids. */
+export function assignsByCodes(n: number, dimension: number): boolean {
+  return n >= codedFrom.centroids && n * dimension >= codedFrom.multiplyAdds;
+}
 
 /** The points that vectors are compared with, one per list: layout (n, dimension) at `at`. */
 export interface ListCentroids {

@@ -6,7 +6,7 @@
 import { allocateFlat, type FlatMemory, loadedVectors } from "../codes/flat-codes.js";
 import {
   assignByCodes,
-  assignedByCodesFrom,
+  assignsByCodes,
   type CentroidCodes,
   encodeCentroids,
   type ListCentroids,
@@ -179,7 +179,7 @@ export class CoarseQuantizer {
     });
     this.#coded = factors > 0;
     const fitFloat32 = kernels().fitsFloat32(norms, nLists) === 1;
-    this.#assignsByCodes = nLists >= assignedByCodesFrom && fitFloat32;
+    this.#assignsByCodes = fitFloat32 && assignsByCodes(nLists, dimension);
   }
 
   /** The nearest list of each vector; `vectors` has layout (n, dimension), in list space. */

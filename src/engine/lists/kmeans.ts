@@ -16,7 +16,7 @@ import { allocate, doublesAt, floatsAt, free, wordsAt } from "../kernels/memory.
 import { samplePositions } from "../random.js";
 import { countPerList, directionsOf, exchangeRows, exchangesFor, sortByList } from "../rows.js";
 import { copyInPieces, inSlices, type Work } from "../work.js";
-import { assignedByCodesFrom, assignOnce } from "./centroid-codes.js";
+import { assignOnce, assignsByCodes } from "./centroid-codes.js";
 
 /** From this number of lists on, two levels cost less. */
 const twoLevelsMin = 64;
@@ -166,7 +166,7 @@ function* lloyd(
         kernel: "halfSquares",
         args: [compared + 4 * first * dimension, count, dimension, halfNorms + 4 * first],
       }));
-      const byCodes = groups.length === 1 && k >= assignedByCodesFrom;
+      const byCodes = groups.length === 1 && assignsByCodes(k, dimension);
       const toCompare = { at: compared, n: k, dimension };
       if (!byCodes || !(yield* assignOnce(toCompare, halfNorms, at, n, lists))) {
         yield groups.flatMap((group) =>
