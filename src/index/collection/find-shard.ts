@@ -25,7 +25,6 @@ export async function findShard(
   const name = shardName(collectionId, ref);
   const record = await findRecord(configStore, name);
   if (record === undefined) throw new SealdexError("missing_object", "collection: a shard is gone");
-  let failure: unknown;
   for (const key of keys) {
     try {
       const opened = await openRecord(key, record);
@@ -33,10 +32,12 @@ export async function findShard(
       throw new SealdexError("rollback_detected", "collection: a shard was replaced by another index");
     } catch (error) {
       if (!isWrongKeyError(error)) throw error;
-      failure = error;
     }
   }
-  throw failure;
+  throw new SealdexError(
+    "wrong_index_key",
+    "collection: this key does not open a shard, as after a rotation",
+  );
 }
 
 export function isWrongKeyError(error: unknown): boolean {
