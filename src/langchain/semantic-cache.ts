@@ -28,7 +28,7 @@ const cacheOptions = optionNames<SemanticCacheOptions>("EncryptedSemanticCache",
  *
  * `lookup` returns the responses of the most similar last message that was cached after exactly the
  * same messages, for the same model and settings, and has not expired, if its cosine similarity
- * reaches the threshold, and its numbers, negations and the order of its words are the same;
+ * reaches the threshold, and its numbers, signs, negations and the order of its words are the same;
  * otherwise null. A prompt without messages is compared by its last line. `update` replaces the
  * entry of exactly this prompt. Questions and responses are encrypted like any document; the rest is
  * stored as a digest. A response that is no JSON, or longer than 1 MiB, is refused with
@@ -111,13 +111,13 @@ function split(prompt: string, llmKey: string) {
 }
 
 /**
- * Whether numbers, negations and the order of words are the same. Questions that differ in these are
- * near each other for every embedding model: `Is parking allowed?` and `Is parking not allowed?`.
+ * Whether numbers, signs, negations and the order of words are the same. Questions that differ in these
+ * are near each other for every embedding model: `Is parking allowed?` and `Is parking not allowed?`.
  */
 function isSameQuestion(one: string, other: string): boolean {
   const [a, b] = [wordsOf(one), wordsOf(other)];
   const [inA, inB] = [new Set(a), new Set(b)];
-  const isDecisive = (word: string) => /\p{N}/u.test(word) || negation.test(word);
+  const isDecisive = (word: string) => numberOrSign.test(word) || negation.test(word);
   const shared = (words: readonly string[], within: ReadonlySet<string>) =>
     words.filter((word) => within.has(word) || isDecisive(word)).join(" ");
   return shared(a, inB) === shared(b, inA);
@@ -127,9 +127,13 @@ function isSameQuestion(one: string, other: string): boolean {
 const negation =
   /^(?:not?|none?|nor|never|neither|without|except|unless|cannot|nicht|kein\w*|nie|ohne|ne|pas|jamais|sans|sin|nunca|não|sem|senza|mai|niet|geen|zonder|не|нет|без)$|n't$/u;
 
+/** Models read `-5` like `5`, and know few operators, currencies and emoji. */
+const numberOrSign = /[\p{N}\p{S}.*/%&#@()[\]{}-]/u;
+
+/** Words, and the signs that are no punctuation of sentences: `.` and `-` only if they begin a number. */
 function wordsOf(text: string): string[] {
   const plain = text.normalize("NFKC").toLowerCase().replaceAll("’", "'");
-  return plain.match(/[\p{L}\p{M}\p{N}']+(?:[.,:/-]\p{N}+)*/gu) ?? [];
+  return plain.match(/[\p{L}\p{M}\p{N}']+(?:[.,:/-]\p{N}+)*|[.-](?=\.?\p{N})|[\p{S}*/%&#@()[\]{}]/gu) ?? [];
 }
 
 function digest(text: string): string {
