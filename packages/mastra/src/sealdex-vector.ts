@@ -110,7 +110,7 @@ export class SealdexVector extends MastraVector {
    * others that match, in the same commit. Metadata are stored as `JSON.stringify` writes them.
    */
   async upsert(params: UpsertVectorParams): Promise<string[]> {
-    const { indexName, vectors, metadata = [], ids, deleteFilter, sparseVectors } = params;
+    const { indexName, vectors, metadata, ids, deleteFilter, sparseVectors } = params;
     validateUpsertInput("SEALDEX", vectors, metadata, ids);
     const own = ids ?? vectors.map(() => randomUUID());
     return this.#withIndex("UPSERT", indexName, async (index) => {
@@ -118,7 +118,7 @@ export class SealdexVector extends MastraVector {
       const items = vectors.map((vector, i) => ({
         id: own[i] ?? "",
         vector,
-        metadata: storable(metadata[i]),
+        metadata: storable(metadata?.[i]),
       }));
       await index.upsert(items, { deleteFilter: translateFilter(deleteFilter) });
       return [...own];
@@ -252,7 +252,15 @@ function unsupported(message: string): SealdexError {
 
 /** Dates become texts, and undefined fields are left out, as in Mastra's other stores. */
 function storable(metadata: Metadata | undefined): Metadata {
-  return JSON.parse(JSON.stringify(metadata ?? {})) as Metadata;
+  try {
+    return JSON.parse(JSON.stringify(metadata ?? {})) as Metadata;
+  } catch {
+    // Its own message names fields.
+    throw new SealdexError(
+      "invalid_request",
+      "metadata: expected JSON values, no bigint, cycle or deep nesting",
+    );
+  }
 }
 
 function selectionOf(ids: readonly string[] | undefined, filter: ReturnType<typeof translateFilter>) {

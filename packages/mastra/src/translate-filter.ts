@@ -12,13 +12,19 @@ const comparisons: readonly string[] = ["$eq", "$ne", "$gt", "$gte", "$lt", "$lt
 /**
  * Undefined for a filter without conditions. Throws `not_supported` for an operator that Sealdex
  * lacks (`$regex`, `$elemMatch`, `$size`), and `invalid_request` for a value that matches by accident:
- * undefined, or `$and`, `$or`, `$nor` and `$not` without conditions.
+ * undefined, a Map, or `$and`, `$or`, `$nor` and `$not` without conditions.
  */
 export function translateFilter(filter: VectorFilter): Filter | undefined {
   if (filter === null || filter === undefined) return undefined;
   if (!isObject(filter)) throw invalid("filter", "expected an object");
-  const conditions = conditionsOf(filter, "");
-  return conditions.length === 0 ? undefined : allOf(conditions);
+  try {
+    const conditions = conditionsOf(filter, "");
+    return conditions.length === 0 ? undefined : allOf(conditions);
+  } catch (error) {
+    if (error instanceof RangeError)
+      throw invalid("filter", "expected valid dates, no cycle and no deep nesting");
+    throw error;
+  }
 }
 
 function conditionsOf(fields: Readonly<Record<string, unknown>>, within: string): Filter[] {
@@ -87,8 +93,7 @@ function hasOperators(value: unknown): value is Record<string, unknown> {
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
-  return !(value instanceof Date) && !(value instanceof RegExp);
+  return Object.prototype.toString.call(value) === "[object Object]";
 }
 
 function invalid(path: string, message: string): SealdexError {

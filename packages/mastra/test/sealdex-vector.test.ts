@@ -284,6 +284,38 @@ test("a failure names the operation and the index, and neither key nor data", as
   });
 });
 
+test("metadata and filters that are no JSON are the caller's fault, and their fields stay out of errors", async () => {
+  const vector = await filled();
+  const cyclic: Record<string, unknown> = {};
+  cyclic.confidential = cyclic;
+  let deep = {};
+  for (let i = 0; i < 20_000; i++) deep = { confidential: deep };
+  const invalid = { category: "USER", cause: { code: "invalid_request" } };
+  for (const metadata of [{ confidential: 1n }, cyclic, deep]) {
+    const calls = [
+      vector.upsert({ indexName, vectors: [[1, 0, 0]], metadata: [metadata] }),
+      vector.updateVector({ indexName, id: "a", update: { metadata } }),
+    ];
+    for (const call of calls) {
+      const failed = await call.catch((error: unknown) => error);
+      expect(failed).toMatchObject(invalid);
+      expect(inspect(failed, { depth: 9 })).not.toContain("confidential");
+    }
+  }
+  const filters = [cyclic, deep, { page: 1n }, { at: new Date(Number.NaN) }, new Map([["page", 1]])];
+  for (const filter of [...filters, { page: new Map([["$eq", 1]]) }])
+    await expect(matching(vector, filter)).rejects.toMatchObject(invalid);
+  const found = { queryVector: [1, 1, 1], filter: new Map([["page", 1]]) as unknown as VectorFilter };
+  await expect(vector.query({ indexName, ...found })).rejects.toMatchObject(invalid);
+});
+
+test("metadata may be null, as Mastra's own check allows", async () => {
+  const vector = await filled();
+  const none = { metadata: null as unknown as undefined };
+  await vector.upsert({ indexName, ids: ["d"], vectors: [[1, 0, 0]], ...none });
+  expect(await matching(vector, { page: null })).toEqual(["d"]);
+});
+
 test("an index that another process replaced is opened again", async () => {
   const path = temporaryFolder();
   const key = generateKey();
