@@ -82,6 +82,8 @@ export async function findPassages(
   signal?: AbortSignal,
 ): Promise<Passage[]> {
   const { topK = 4, maxDistance = Infinity } = options;
+  // A store takes no signal.
+  signal?.throwIfAborted();
   const found = isIndex(knowledge)
     ? await searchIndex(knowledge, question, { ...options, topK }, signal)
     : await searchStore(knowledge, question, { ...options, topK });

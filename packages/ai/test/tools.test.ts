@@ -225,8 +225,8 @@ test("texts that a tool cannot take do not reach the index", async () => {
   expect(await index.count()).toBe(0);
 });
 
-test("an aborted call neither searches nor stores", async () => {
-  const index = await openIndex();
+test.each(knowledge)("an aborted call of %s neither searches nor stores", async (_, open) => {
+  const index = await open();
   const abortSignal = AbortSignal.abort(new Error("stopped"));
   const options = { abortSignal, toolCallId: "1", messages: [], context: {} };
   const run = async (call: unknown) => call;
