@@ -68,9 +68,23 @@ interface Addition {
   readonly metadata: Metadata;
 }
 
-/** Throws `TypeError` unless the options fit. Called when a tool is made, before a model can call it. */
-export function checkPlace(knowledge: Knowledge, { embeddingModel }: PlaceOptions): void {
-  if (!isIndex(knowledge) && embeddingModel !== undefined)
+export const placeNames = ["embeddingModel", "namespace"] as const satisfies (keyof PlaceOptions)[];
+export const searchNames = [
+  ...placeNames,
+  "topK",
+  "maxDistance",
+  "filter",
+] as const satisfies (keyof SearchOptions)[];
+
+/**
+ * Throws `TypeError` unless the options fit. Called when a tool is made, before a model can call it.
+ * A misspelled namespace would search everyone's texts.
+ */
+export function checkOptions(knowledge: Knowledge, options: PlaceOptions, names: readonly string[]): void {
+  const unknown = Object.keys(options).find((name) => !names.includes(name));
+  if (unknown !== undefined)
+    throw new TypeError(`unknown option ${JSON.stringify(unknown)}: expected ${names.join(", ")}`);
+  if (!isIndex(knowledge) && options.embeddingModel !== undefined)
     throw new TypeError("embeddingModel: expected none, since a store has its own embeddings");
 }
 

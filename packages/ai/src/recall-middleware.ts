@@ -2,7 +2,7 @@
 
 import type { LanguageModelMiddleware } from "ai";
 import { asData } from "./as-data.js";
-import { checkPlace, findPassages, type Knowledge, type SearchOptions } from "./knowledge.js";
+import { checkOptions, findPassages, type Knowledge, searchNames, type SearchOptions } from "./knowledge.js";
 
 /**
  * Searches for the text of the last message of the user, and puts the passages before it, in the
@@ -11,7 +11,7 @@ import { checkPlace, findPassages, type Knowledge, type SearchOptions } from "./
  */
 export function recallMiddleware(knowledge: Knowledge, options: SearchOptions = {}): LanguageModelMiddleware {
   const own = { ...options };
-  checkPlace(knowledge, own);
+  checkOptions(knowledge, own, searchNames);
   return {
     specificationVersion: "v4",
     transformParams: async ({ params }) => {

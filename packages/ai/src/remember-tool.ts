@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { type Tool, tool } from "ai";
 import type { Metadata } from "sealdex/core";
 import { z } from "zod";
-import { addText, checkPlace, type Knowledge, type PlaceOptions } from "./knowledge.js";
+import { addText, checkOptions, type Knowledge, placeNames, type PlaceOptions } from "./knowledge.js";
 
 export interface RememberOptions extends PlaceOptions {
   /** Metadata of every text that is stored, besides `rememberedAt`. */
@@ -25,12 +25,12 @@ export function rememberTool(
   knowledge: Knowledge,
   options: RememberOptions = {},
 ): Tool<z.infer<typeof inputSchema>, { readonly id: string }> {
+  checkOptions(knowledge, options, [...placeNames, "metadata", "description"]);
   const {
     description = "Remembers a fact that is useful in later conversations.",
     metadata = {},
     ...place
   } = options;
-  checkPlace(knowledge, place);
   return tool({
     description,
     inputSchema,

@@ -3,7 +3,14 @@
 import { type Tool, tool } from "ai";
 import { z } from "zod";
 import { asData } from "./as-data.js";
-import { checkPlace, findPassages, type Knowledge, type Passage, type SearchOptions } from "./knowledge.js";
+import {
+  checkOptions,
+  findPassages,
+  type Knowledge,
+  type Passage,
+  searchNames,
+  type SearchOptions,
+} from "./knowledge.js";
 
 export interface SearchToolOptions extends SearchOptions {
   /** Tells the language model which texts it can find. Default: stored knowledge and memories. */
@@ -22,8 +29,8 @@ export function searchTool(
   knowledge: Knowledge,
   options: SearchToolOptions = {},
 ): Tool<z.infer<typeof inputSchema>, Passage[]> {
+  checkOptions(knowledge, options, [...searchNames, "description"]);
   const { description = "Finds stored knowledge and memories by their meaning.", ...search } = options;
-  checkPlace(knowledge, search);
   return tool({
     description,
     inputSchema,

@@ -225,6 +225,16 @@ test("texts that a tool cannot take do not reach the index", async () => {
   expect(await index.count()).toBe(0);
 });
 
+test("options that are not known are refused when a tool is made", async () => {
+  const index = await openIndex();
+  const misspelled: object = { nameSpace: "ann" };
+  for (const make of [searchTool, rememberTool, recallMiddleware]) {
+    expect(() => make(index, misspelled)).toThrow('unknown option "nameSpace"');
+  }
+  expect(() => rememberTool(index, { filter: { page: 1 } } as object)).toThrow(TypeError);
+  expect(() => recallMiddleware(index, { description: "Finds." } as object)).toThrow(TypeError);
+});
+
 test.each(knowledge)("an aborted call of %s neither searches nor stores", async (_, open) => {
   const index = await open();
   const abortSignal = AbortSignal.abort(new Error("stopped"));
