@@ -120,6 +120,15 @@ test("a model may answer at once, and one that answers with no vectors is refuse
   );
 });
 
+test("a function that answers with something else than vectors is refused", async () => {
+  for (const answer of [1, null, undefined, {}, { length: -1 }]) {
+    const store = new EncryptedVectorStore(((texts: string[]) => texts.map(() => answer)) as never, args);
+    const refused = refusal("invalid_request", "embeddings: expected vectors of numbers");
+    await expect(store.addDocuments(documents(2))).rejects.toMatchObject(refused);
+    await expect(store.similaritySearch("x")).rejects.toMatchObject(refused);
+  }
+});
+
 describe("aborted while a batch is being stored", () => {
   /** Adds two batches, aborted at the second time that something of this kind is stored; documents found afterwards. */
   async function stoppedAt(kind: "/segment/" | "/manifest/"): Promise<number> {
