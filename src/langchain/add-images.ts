@@ -4,7 +4,7 @@ import { isDate } from "../checks/value-kinds.js";
 import { untilAborted } from "../async/calls.js";
 import { randomUUID } from "node:crypto";
 import type { EmbeddingsInterface } from "@langchain/core/embeddings";
-import { invalid, typeName } from "../checks/input.js";
+import { invalid, isArray, typeName } from "../checks/input.js";
 import { type Embedder, embedImages } from "../embedding/embedder.js";
 import { type Image, isImage, type Keep, takeImage } from "../embedding/image.js";
 import { keptText, readImage } from "../embedding/read-image.js";
@@ -60,6 +60,7 @@ export function takeImages(
   limits: StoreLimits,
 ): ImageAddition {
   const options = takeOptions(given, addImagesOptions);
+  if (!isArray(images)) throw invalid(`images: expected an array, got ${typeName(images)}`);
   const { metadatas = {}, keep = false, expiresAt, onProgress, signal } = options;
   const ids = options.ids ?? images.map(() => randomUUID());
   for (const [name, list] of Object.entries({ ids, metadatas, keep })) {

@@ -72,6 +72,7 @@ export function toItems(vectors: readonly Vector[], documents: readonly TakenDoc
 
 /** `metadatas`: one per text, or one for all. */
 export function toDocuments(texts: readonly string[], metadatas: object[] | object): Document[] {
+  if (!isArray(texts)) throw invalid(`texts: expected an array, got ${typeName(texts)}`);
   if (Array.isArray(metadatas) && metadatas.length !== texts.length) {
     throw invalid(`metadatas: expected one for each of the ${texts.length} texts, got ${metadatas.length}`);
   }

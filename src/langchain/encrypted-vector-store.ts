@@ -19,7 +19,7 @@ import type {
   Selection,
   VectorIndex,
 } from "../api/vector-index.js";
-import { invalid, isVector, typeName } from "../checks/input.js";
+import { invalid, isArray, isVector, typeName } from "../checks/input.js";
 import { optionNames, takeOptions } from "../checks/option-names.js";
 import { own as ownMembers } from "../checks/value-kinds.js";
 import { renamePlace } from "../errors.js";
@@ -131,12 +131,13 @@ export class EncryptedVectorStore extends SimilaritySearches {
     documents: DocumentInterface[],
     options?: AddOptions,
   ): Promise<string[]> {
+    const addition = takeAddition(documents, options, this.#limits);
+    if (!isArray(vectors)) throw invalid(`vectors: expected an array, got ${typeName(vectors)}`);
     if (vectors.length !== documents.length) {
       throw invalid(
         `vectors: expected one for each of the ${documents.length} documents, got ${vectors.length}`,
       );
     }
-    const addition = takeAddition(documents, options, this.#limits);
     const own = vectors.map((vector) => (isVector(vector) ? vector.slice() : vector));
     const { index } = await this.#index.openForVectors();
     const vectorsOf = async (batch: readonly unknown[], start: number) =>
