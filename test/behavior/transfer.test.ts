@@ -204,13 +204,20 @@ describe.each(Object.keys(clients))("%s", (where) => {
     expect(stored).toHaveLength(9);
   });
 
-  test("an abort ends an ingest; nothing that is no iterable begins one", async () => {
+  test("an abort ends an ingest, also of a source that is silent; nothing that is no iterable begins one", async () => {
     const to = await newIndex();
     const controller = new AbortController();
     const items = Array.from({ length: 20 }, (_, i) => ({ id: `${i}`, vector: [i] }));
     const onProgress = () => controller.abort(new Error("enough"));
     const call = ingest({ to, items, batchSize: 5, onProgress, signal: controller.signal });
     await expect(call).rejects.toThrow("enough");
+    const silent = new AbortController();
+    async function* source(): AsyncGenerator<Item> {
+      yield { id: "0", vector: [0] };
+      silent.abort(new Error("too late"));
+      await new Promise(() => undefined);
+    }
+    await expect(ingest({ to, items: source(), signal: silent.signal })).rejects.toThrow("too late");
     for (const options of [{ to, items: 5 }, { to, items, batchSize: 0 }, { to, items, size: 5 }, null]) {
       await expect(ingest(options as never)).rejects.toMatchObject({ code: "invalid_request" });
     }

@@ -1,5 +1,6 @@
 /** Stores any number of items from a source that is read on demand. */
 
+import { untilAborted } from "../../async/calls.js";
 import { invalid, isVector, typeName } from "../../checks/input.js";
 import { takeJson } from "../../checks/json-text.js";
 import { optionNames, takeOptions } from "../../checks/option-names.js";
@@ -56,8 +57,8 @@ const batchBytes = 16 * 1024 * 1024;
 /**
  * Stores the items of a source in batches; each batch is one atomic `upsert` per namespace. While a
  * batch is stored, the next one is read, so the source is at most two batches ahead. After a
- * failure or an abort, reported batches stay stored and the source is closed. Throws like `upsert`,
- * with the item's position in the source, and the source's own errors.
+ * failure or an abort, reported batches stay stored and the source is closed; an abort does not wait
+ * for the source. Throws like `upsert`, with the item's position in the source, and the source's own errors.
  */
 export async function ingest(request: IngestOptions): Promise<IngestResult> {
   request = takeOptions(request, options);
@@ -85,8 +86,11 @@ export async function ingest(request: IngestOptions): Promise<IngestResult> {
     onProgress?.(result);
   };
   let storing: Promise<void> = Promise.resolve();
+  const reading: AsyncIterator<readonly IngestItem[], undefined> = batches(source, batchSize);
   try {
-    for await (const batch of batches(source, batchSize)) {
+    for (;;) {
+      const { value: batch } = await untilAborted(reading.next(), signal);
+      if (batch === undefined) break;
       await storing;
       signal?.throwIfAborted();
       storing = store(batch);
@@ -94,6 +98,9 @@ export async function ingest(request: IngestOptions): Promise<IngestResult> {
       storing.catch(() => undefined);
     }
   } finally {
+    const closed = reading.return?.().catch(() => undefined);
+    // A source that does not answer would not close either.
+    if (signal?.aborted !== true) await closed;
     await storing;
   }
   return result;
@@ -102,7 +109,7 @@ export async function ingest(request: IngestOptions): Promise<IngestResult> {
 async function* batches(
   source: AsyncIterable<IngestItem> | Iterable<IngestItem>,
   size: number,
-): AsyncGenerator<readonly IngestItem[]> {
+): AsyncGenerator<readonly IngestItem[], undefined> {
   let batch: IngestItem[] = [];
   let bytes = 0;
   let taken = 0;
