@@ -18,7 +18,10 @@ export interface ExportOptions extends CallOptions, NamespaceOption {
   readonly from: VectorIndex;
   /** Only items whose metadata match. */
   readonly filter?: Filter | undefined;
-  /** Only items with greater ids: resume an interrupted export after this id. */
+  /**
+   * Only items with greater ids: resume an interrupted export after the last id, or after the one before
+   * it if namespaces share ids.
+   */
   readonly after?: string | undefined;
   /**
    * Format of vectors: `base64` of little-endian float32 (the default), `numbers`, or `none`. The
