@@ -2,17 +2,14 @@
 
 import type { CallbackManagerForRetrieverRun } from "@langchain/core/callbacks/manager";
 import type { Document, DocumentInterface } from "@langchain/core/documents";
-import {
-  type VectorStoreInterface,
-  VectorStoreRetriever,
-  type VectorStoreRetrieverInput,
-} from "@langchain/core/vectorstores";
+import type { VectorStoreInterface, VectorStoreRetrieverInput } from "@langchain/core/vectorstores";
 import { invalid, typeName } from "../checks/input.js";
 import { type Filter, takeFilter } from "../api/filter/compile.js";
 import { optionNames, takeOptions } from "../checks/option-names.js";
-import { checkRecall, type ProbingOptions } from "../api/effort.js";
+import type { ProbingOptions } from "../api/effort.js";
 import type { Fusion, NamespaceOption, VectorIndex } from "../api/vector-index.js";
 import { toDocument } from "./documents.js";
+import { type SearchedStore, SealdexRetriever } from "./retriever.js";
 import { fieldNames } from "./retriever-options.js";
 import { checkK, searchFailed, type SearchOptions, topKOf } from "./similarity-searches.js";
 
@@ -91,8 +88,7 @@ export interface WordRetrieverFields<V extends VectorStoreInterface> extends Omi
   readonly searchKwargs?: QuerySyntax & { readonly fusion?: Fusion };
 }
 
-interface WordSearchingStore extends VectorStoreInterface {
-  FilterType: Filter;
+interface WordSearchingStore extends SearchedStore {
   hybridSearch(
     query: string,
     k: number,
@@ -109,14 +105,14 @@ interface WordSearchingStore extends VectorStoreInterface {
 }
 
 /** A retriever by keywords, or keywords and vectors. */
-export class WordRetriever<V extends WordSearchingStore> extends VectorStoreRetriever<V> {
+export class WordRetriever<V extends WordSearchingStore> extends SealdexRetriever<V> {
   readonly #isHybrid: boolean;
   readonly #fusion: Fusion | undefined;
   readonly #options: HybridSearchOptions;
 
   constructor(fields: WordRetrieverFields<V> & { readonly vectorStore: V }) {
     const { searchType, searchKwargs, recall, namespace, ...others } = fields;
-    super(others);
+    super({ ...others, recall, namespace });
     this.#isHybrid = searchType === "hybrid";
     this.#fusion = searchKwargs?.fusion;
     this.#options = { recall, namespace, syntax: searchKwargs?.syntax };
@@ -127,7 +123,6 @@ export class WordRetriever<V extends WordSearchingStore> extends VectorStoreRetr
     if (!this.#isHybrid && recall !== undefined) {
       throw invalid('recall: expected none with searchType "keyword", which finds all words');
     }
-    checkRecall({ recall });
   }
 
   static override lc_name(): string {

@@ -10,10 +10,11 @@ import {
 } from "@langchain/core/vectorstores";
 import type { Filter } from "../api/filter/compile.js";
 import { checkRecall } from "../api/effort.js";
+import type { AddOptions } from "./add-documents.js";
 import type { SearchOptions } from "./similarity-searches.js";
 import { own } from "../checks/value-kinds.js";
 
-interface SearchedStore extends VectorStoreInterface {
+export interface SearchedStore extends VectorStoreInterface {
   FilterType: Filter;
   similaritySearch(
     query: string,
@@ -41,6 +42,12 @@ export class SealdexRetriever<V extends SearchedStore> extends VectorStoreRetrie
 
   static override lc_name(): string {
     return "SealdexRetriever";
+  }
+
+  /** Stores the documents in the retriever's namespace, where it finds them. */
+  override async addDocuments(documents: DocumentInterface[], options?: AddOptions) {
+    const namespace = options?.namespace ?? this.#options.namespace;
+    return this.vectorStore.addDocuments(documents, { ...options, namespace });
   }
 
   override async _getRelevantDocuments(

@@ -100,6 +100,19 @@ test("retrievers of every kind are about one namespace", async () => {
   expect(await store.asRetriever().invoke("keys")).toHaveLength(2);
 });
 
+test.each(["similarity", "mmr", "hybrid", "keyword"] as const)(
+  "a %s retriever of a namespace stores documents there",
+  async (searchType) => {
+    const store = open();
+    const retriever = store.asRetriever({ namespace: "ann", searchType } as { searchType: "similarity" });
+    await retriever.addDocuments([new Document({ pageContent: "keys of ann" })], { ids: ["1"] });
+    expect(textsOf(await retriever.invoke("keys"))).toEqual(["keys of ann"]);
+    expect(await store.count({ namespace: "ann" })).toBe(1);
+    await retriever.addDocuments([new Document({ pageContent: "keys of bob" })], { namespace: "bob" });
+    expect(await store.count({ namespace: "bob" })).toBe(1);
+  },
+);
+
 test("a store of a namespace refuses every call about another one, and stores nothing there", async () => {
   const ann = open("ann");
   await ann.addTexts(["keys of ann"], {});
