@@ -232,7 +232,7 @@ function namesFor(options: EncryptedVectorStoreArgs): OptionNames {
 export function withoutSelectorOptions(
   args: EncryptedVectorStoreFactoryArgs,
 ): EncryptedVectorStoreFactoryArgs {
-  const { k: _k, inputKeys: _inputKeys, exampleKeys: _exampleKeys, ...rest } = args as SelectorArgs;
+  const { k: _k, inputKeys: _inputKeys, exampleKeys: _exampleKeys, ...rest } = (args ?? {}) as SelectorArgs;
   return rest;
 }
 

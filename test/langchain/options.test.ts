@@ -13,6 +13,7 @@ import {
 } from "../../src/index.js";
 import { EncryptedStore } from "../../src/langchain/langgraph/encrypted-store.js";
 import { startService } from "../http/service.js";
+import { refusal } from "../outcome.js";
 
 const embeddings = new LexicalEmbeddings({ dimension: 16 });
 const client = createClient({ indexLocation: { location: "memory" } });
@@ -131,6 +132,11 @@ test.each([undefined, null, ""])("a store without a key (%s) is refused when it 
   expect(() => new EncryptedVectorStore(embeddings, { ...args(), indexKey } as never)).toThrow(
     /^indexKey: expected the key of the index, got .*environment variable/,
   );
+});
+
+test("a factory without options is refused with what it needs", async () => {
+  const call = EncryptedVectorStore.fromTexts(["text"], {}, embeddings, undefined as never);
+  await expect(call).rejects.toMatchObject(refusal("invalid_request", /^indexKey: expected the key/));
 });
 
 test("a location that is a text is refused with one that is not", () => {
