@@ -10,7 +10,7 @@ import type {
   UpsertResult,
 } from "../api/vector-index.js";
 import { invalid, isArray, jsonText } from "../checks/input.js";
-import { SealdexError, shiftPosition } from "../errors.js";
+import { renamePlace, SealdexError, shiftPosition } from "../errors.js";
 import type { Connection } from "./connection.js";
 import {
   bodyBytesMax,
@@ -28,6 +28,7 @@ import {
 } from "./wire/wire.js";
 
 type Form = ReturnType<typeof upsertForms>["json"];
+type QueryForm = NonNullable<ReturnType<typeof queryForms>>["json"];
 
 /**
  * Sends the items in as many requests as needed. All items are checked as far as possible before
@@ -135,33 +136,36 @@ async function sendForms(
   const forms = queryForms(body, isBatch);
   if (forms === undefined) return post("query", body);
   const { vectors, json, binary } = forms;
-  const sendJson = () =>
-    isBatch
-      ? inBatches(vectors, json.together, (part) => post("query", json.bodyOf(part), part.length))
-      : post("query", body);
+  const send = (route: string, { together, bodyOf }: QueryForm) =>
+    inBatches(vectors, together, (part, start) =>
+      post(route, bodyOf(part), part.length).catch((error: unknown) => {
+        throw renamePlace(error, /^queryVectors\[(\d+)\]/, (_, i) =>
+          isBatch ? `queryVectors[${start + Number(i)}]` : "queryVector",
+        );
+      }),
+    );
+  const sendJson = () => (isBatch ? send("query", json) : post("query", body));
   if (binary === undefined) return sendJson();
-  const sendBinary = () =>
-    inBatches(vectors, binary.together, (part) => post("query_binary", binary.bodyOf(part), part.length));
-  return connection.binaryRoutes.use(sendBinary, sendJson);
+  return connection.binaryRoutes.use(() => send("query_binary", binary), sendJson);
 }
 
 // Splits calls that are too large for one request.
 
 /**
- * Sends consecutive parts of the list, at most `lengthMax` long, and returns their results in
- * order. A part that the service refuses as `too_large` is halved; a part of length 1 fails with
+ * Sends consecutive parts of the list, at most `lengthMax` long, each with its position, and returns
+ * their results in order. A part that the service refuses as `too_large` is halved; a part of length 1 fails with
  * that error.
  */
 export async function inBatches<T, R>(
   list: readonly T[],
   lengthMax: number,
-  send: (part: readonly T[]) => Promise<readonly R[]>,
+  send: (part: readonly T[], start: number) => Promise<readonly R[]>,
 ): Promise<R[]> {
   const results: R[] = [];
   for (let start = 0, length = lengthMax; start < list.length;) {
     const part = list.slice(start, start + length);
     try {
-      for (const result of await send(part)) results.push(result);
+      for (const result of await send(part, start)) results.push(result);
       start += part.length;
     } catch (error) {
       if (!isTooLarge(error) || part.length === 1) throw error;

@@ -104,3 +104,13 @@ test("Sealdex's own client throws the codes that the library does", async () => 
   const nobody = client.loadIndex({ indexName: "nobody", indexKey: index.index_key });
   await expect(nobody).rejects.toMatchObject({ code: "not_found" });
 });
+
+test("an error names a vector of a query as it was passed, in whichever request it was sent", async () => {
+  await using client = createClient(service.address);
+  const wide = await service.newIndex({ dimension: 8192, metric: "euclidean" });
+  const open = await client.loadIndex({ indexName: wide.index_name, indexKey: wide.index_key });
+  await expect(open.query({ queryVector: [1, 2] })).rejects.toThrow(/^queryVector: /);
+  const [usual, tooLong] = [0, 1e38].map((first) => Float32Array.from({ length: 8192 }, () => first));
+  const queryVectors = Array.from({ length: 300 }, (_, i) => (i === 250 ? tooLong : usual));
+  await expect(open.query({ queryVectors })).rejects.toThrow(/^queryVectors\[250\]: /);
+});
