@@ -115,6 +115,10 @@ export class IndexEmbedder implements Embedder {
 
 async function sampleOf(embedder: Embedder): Promise<EmbeddedVector> {
   const [vector]: readonly unknown[] = (await embedder.embedDocuments([sampleText])) ?? [];
+  return takeVector(vector);
+}
+
+function takeVector(vector: unknown): EmbeddedVector {
   const isVector = Array.isArray(vector) || isFloat32Array(vector);
   if (isVector && vector.length > 0 && vector.every((x) => Number.isFinite(x))) return vector;
   throw new SealdexError("invalid_request", "embedding: expected vectors of finite numbers");
@@ -146,7 +150,7 @@ export class QueryCache {
 
   /** Returns the cached vector of this text, or calls `embed`. A failure is not cached. */
   get(text: string, embed: () => Promise<EmbeddedVector>): Promise<EmbeddedVector> {
-    if (text.length > charactersMax) return embed();
+    if (text.length > charactersMax) return this.#measured(embed);
     const found = memoize(this.#kept, text, () => this.#measured(embed));
     // Moves the entry to the end: a Map keeps the order of insertion.
     this.#kept.delete(text);
@@ -158,9 +162,9 @@ export class QueryCache {
     return found;
   }
 
-  /** All vectors of a cache come from one model. */
+  /** All vectors of a cache come from one model, which may write each of them into the same memory. */
   async #measured(embed: () => Promise<EmbeddedVector>): Promise<EmbeddedVector> {
-    const vector = await embed();
+    const vector = takeVector(await embed()).slice();
     this.#max = Math.max(1, Math.min(queriesMax, Math.floor(bytesMax / (8 * vector.length))));
     return vector;
   }

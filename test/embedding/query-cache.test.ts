@@ -40,3 +40,23 @@ test("the same text is embedded once, and again after a failure or if it is long
   await ask(long);
   expect(embedded).toEqual(["a", long, long]);
 });
+
+test("a vector stays as it was if the model writes the next one into the same memory", async () => {
+  const cache = new QueryCache();
+  const memory = new Float32Array(1);
+  const ask = async (text: string) => [...(await cache.get(text, async () => memory.fill(text.length)))];
+  expect(await ask("a")).toEqual([1]);
+  expect(await ask("bb")).toEqual([2]);
+  expect(await ask("a")).toEqual([1]);
+});
+
+test("what is no vector is refused, and not kept", async () => {
+  const cache = new QueryCache();
+  for (const text of ["short", "x".repeat(2001)]) {
+    for (const answer of [null, undefined, {}, [], [Number.NaN]]) {
+      const refused = { code: "invalid_request", message: "embedding: expected vectors of finite numbers" };
+      await expect(cache.get(text, async () => answer as never)).rejects.toMatchObject(refused);
+    }
+    expect(await cache.get(text, async () => [1])).toEqual([1]);
+  }
+});
