@@ -127,9 +127,9 @@ export async function addInBatches(
   for (let start = 0; start < documents.length;) {
     const { batch, end } = embedding;
     const vectors = await untilAborted(embedding.vectors, signal);
+    const items = toItems(vectors, batch).map((item) => ({ ...item, expiresAt }));
     // One batch ahead: a model on a thread computes while this one is stored.
     embedding = embedBatch(documents, end, vectorsOf);
-    const items = toItems(vectors, batch).map((item) => ({ ...item, expiresAt }));
     start = end;
     if (deleteFilter !== undefined) {
       for (const item of items) held.push(item);

@@ -14,7 +14,7 @@ import type {
   VectorIndex,
 } from "../api/vector-index.js";
 import { generatorOf } from "../async/calls.js";
-import { invalid, isArray, typeName } from "../checks/input.js";
+import { invalid, isArray, isVector, typeName } from "../checks/input.js";
 import { convertJson, type JsonText } from "../checks/json-text.js";
 import { optionNames, takeOptions } from "../checks/option-names.js";
 import type { StoreLimits } from "./store-limits.js";
@@ -54,7 +54,10 @@ export function takeDocuments(
   });
 }
 
-/** Throws `invalid_request` for vectors of a model that answers otherwise than LangChain's interface says. */
+/**
+ * Copies the vectors: a model may write the next ones into the same memory. Throws `invalid_request` for
+ * vectors of a model that answers otherwise than LangChain's interface says.
+ */
 export function toItems(vectors: readonly Vector[], documents: readonly TakenDocument[]): Item[] {
   if (!isArray(vectors)) throw invalid(`vectors: expected an array, got ${typeName(vectors)}`);
   if (vectors.length !== documents.length) {
@@ -64,7 +67,7 @@ export function toItems(vectors: readonly Vector[], documents: readonly TakenDoc
   }
   return documents.map(({ id, pageContent, metadata }, i) => ({
     id,
-    vector: vectors[i],
+    vector: isVector(vectors[i]) ? vectors[i].slice() : vectors[i],
     contents: pageContent,
     metadata,
   }));

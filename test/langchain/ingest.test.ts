@@ -120,6 +120,32 @@ test("a model may answer at once, and one that answers with no vectors is refuse
   );
 });
 
+test("each batch has its vectors if the model writes the next ones into the same memory", async () => {
+  const memory = Array.from({ length: 500 }, () => new Float32Array(2));
+  const vectorOf = (text: string) => [Number(text.replace(/\D/g, "")), 1];
+  const reusing = {
+    embedQuery: async (text: string) => vectorOf(text),
+    embedDocuments: async (texts: string[]) =>
+      texts.map((text, i) => {
+        memory[i].set(vectorOf(text));
+        return memory[i];
+      }),
+  };
+  for (const deleteFilter of [undefined, { page: -1 }]) {
+    const options = {
+      ...args,
+      indexName: `reused ${deleteFilter !== undefined}`,
+      metric: "euclidean",
+    } as const;
+    const store = new EncryptedVectorStore(reusing as never, options);
+    const given = Array.from({ length: 1100 }, (_, i) => new Document({ pageContent: `text ${i}` }));
+    await store.addDocuments(given, { deleteFilter });
+    for (const { pageContent } of [given[0], given[499], given[500], given[1000], given[1099]]) {
+      expect(await store.similaritySearch(pageContent, 1)).toMatchObject([{ pageContent }]);
+    }
+  }
+});
+
 test("a function that answers with something else than vectors is refused", async () => {
   for (const answer of [1, null, undefined, {}, { length: -1 }]) {
     const store = new EncryptedVectorStore(((texts: string[]) => texts.map(() => answer)) as never, args);
