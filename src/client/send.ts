@@ -137,13 +137,9 @@ async function sendForms(
   if (forms === undefined) return post("query", body);
   const { vectors, json, binary } = forms;
   const send = (route: string, { together, bodyOf }: QueryForm) =>
-    inBatches(vectors, together, (part, start) =>
-      post(route, bodyOf(part), part.length).catch((error: unknown) => {
-        throw renamePlace(error, /^queryVectors\[(\d+)\]/, (_, i) =>
-          isBatch ? `queryVectors[${start + Number(i)}]` : "queryVector",
-        );
-      }),
-    );
+    inBatches(vectors, together, (part) => post(route, bodyOf(part), part.length)).catch((error: unknown) => {
+      throw isBatch ? error : renamePlace(error, /^queryVectors\[0\]/, "queryVector");
+    });
   const sendJson = () => (isBatch ? send("query", json) : post("query", body));
   if (binary === undefined) return sendJson();
   return connection.binaryRoutes.use(() => send("query_binary", binary), sendJson);
@@ -152,23 +148,25 @@ async function sendForms(
 // Splits calls that are too large for one request.
 
 /**
- * Sends consecutive parts of the list, at most `lengthMax` long, each with its position, and returns
- * their results in order. A part that the service refuses as `too_large` is halved; a part of length 1 fails with
- * that error.
+ * Sends consecutive parts of the list, at most `lengthMax` long, and returns their results in
+ * order. A part that the service refuses as `too_large` is halved; a part of length 1 fails with
+ * that error. Errors name positions in the whole list.
  */
 export async function inBatches<T, R>(
   list: readonly T[],
   lengthMax: number,
-  send: (part: readonly T[], start: number) => Promise<readonly R[]>,
+  send: (part: readonly T[]) => Promise<readonly R[]>,
 ): Promise<R[]> {
   const results: R[] = [];
   for (let start = 0, length = lengthMax; start < list.length;) {
     const part = list.slice(start, start + length);
     try {
-      for (const result of await send(part, start)) results.push(result);
+      for (const result of await send(part)) results.push(result);
       start += part.length;
     } catch (error) {
-      if (!isTooLarge(error) || part.length === 1) throw error;
+      if (!isTooLarge(error) || part.length === 1) {
+        throw renamePlace(error, /^(\w+)\[(\d+)\]/, (_, name, i) => `${name}[${start + Number(i)}]`);
+      }
       length = Math.ceil(part.length / 2);
     }
   }

@@ -114,3 +114,11 @@ test("an error names a vector of a query as it was passed, in whichever request 
   const queryVectors = Array.from({ length: 300 }, (_, i) => (i === 250 ? tooLong : usual));
   await expect(open.query({ queryVectors })).rejects.toThrow(/^queryVectors\[250\]: /);
 });
+
+test("an error names an id as it was passed, in whichever request it was sent", async () => {
+  await using client = createClient(service.address);
+  const open = await client.loadIndex({ indexName: index.index_name, indexKey: index.index_key });
+  const ids = Array.from({ length: 2500 }, (_, i) => (i === 1700 ? "" : `${i}`));
+  await expect(open.get(ids)).rejects.toThrow(/^ids\[1700\]: /);
+  await expect(open.delete({ ids })).rejects.toThrow(/^ids\[1700\]: /);
+});
