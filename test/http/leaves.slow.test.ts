@@ -134,12 +134,13 @@ test("without a leaf that answers, a query fails", async () => {
   });
 });
 
-test("a leaf answers for no wrong API key and no key of one index", async () => {
+test("a leaf answers for no wrong API key and no key of one index, which the caller of a router did not choose", async () => {
   const rootKey = generateKey();
   const leaf = await startLeaf({ issuing: { rootKey, store } });
-  await expect(answers(await routed("wrong", leaf.baseUrl))).rejects.toMatchObject({
-    code: "unauthenticated",
-  });
+  const refused = (code: ErrorCode) => ({ code: "storage_unavailable", cause: { code } });
+  await expect(answers(await routed("wrong", leaf.baseUrl))).rejects.toMatchObject(
+    refused("unauthenticated"),
+  );
   const created = await leaf.post(
     "/v1/keys",
     { scopes: ["read"], indexes: ["notes"], name: "limited" },
@@ -148,8 +149,13 @@ test("a leaf answers for no wrong API key and no key of one index", async () => 
   const writing = await leaf.post("/v1/keys", { scopes: ["write"], name: "w" }, { "X-API-Key": rootKey });
   for (const { body } of [created, writing]) {
     const notes = await routed(String(body.api_key), leaf.baseUrl);
-    await expect(answers(notes)).rejects.toMatchObject({ code: "forbidden" });
+    await expect(answers(notes)).rejects.toMatchObject(refused("forbidden"));
   }
+});
+
+test("a leaf that refuses the router's API key is passed over for one that takes it", async () => {
+  const [leaf, other] = await Promise.all([startLeaf(), startLeaf()]);
+  expect(await answers(await routed(leaf.apiKey, leaf.baseUrl, other.baseUrl))).toEqual(expected);
 });
 
 test("what is no search is refused, and the refusal quotes nothing of it", async () => {

@@ -4,12 +4,12 @@
 const overtaken = new Error("another leaf was faster");
 
 /**
- * The result of the call that succeeds first. `second` begins if `first` fails, which it is told, or after `ms`. Aborts the other one; rejects
+ * The result of the call that succeeds first. `second` begins if `first` fails, with the reason, or after `ms`, without. Aborts the other one; rejects
  * if both fail.
  */
 export async function hedged<T>(
   first: (signal: AbortSignal) => Promise<T>,
-  second: (signal: AbortSignal, hasFailed: boolean) => Promise<T>,
+  second: (signal: AbortSignal, failure: unknown) => Promise<T>,
   ms: number,
   signal: AbortSignal | undefined,
 ): Promise<T> {
@@ -20,13 +20,13 @@ export async function hedged<T>(
   const firstResult = first(calls.signal);
   let timer: NodeJS.Timeout | undefined;
   let isSecondBegun = false;
-  const hasFailed = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
-    firstResult.catch(() => resolve(true));
+  const failureOrDelay = new Promise<unknown>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), ms);
+    firstResult.catch(resolve);
   });
-  const secondResult = hasFailed.then((failed) => {
+  const secondResult = failureOrDelay.then((failure) => {
     isSecondBegun = true;
-    return second(calls.signal, failed);
+    return second(calls.signal, failure);
   });
   try {
     return await Promise.any([firstResult, secondResult]);

@@ -30,12 +30,14 @@ const delayMsMin = 2;
 /** Requests after which their times are forgotten, as they were under another load. */
 const timedMax = 2000;
 
-/** Another leaf may answer. */
+/** Another leaf may answer. A refused API key is the router's own, and no fault of its caller. */
 const passing: ReadonlySet<ErrorCode> = new Set([
   "storage_unavailable",
   "overloaded",
   "rate_limited",
   "internal",
+  "unauthenticated",
+  "forbidden",
 ]);
 
 /** The times of requests to a leaf, and those that failed. */
@@ -48,6 +50,8 @@ interface Attempt {
   readonly passed: number;
   /** Whether none of them is slow: when all are, as under load, asking more of them would help none. */
   readonly mayHedge: boolean;
+  /** Why the last of them failed, if it did. */
+  readonly cause?: unknown;
 }
 
 /** Rows, or an error that all leaves would answer with. */
@@ -75,7 +79,7 @@ export class Leaves {
     return this.#agent.destroy();
   }
 
-  /** Throws `storage_unavailable` if no leaf answers for a shard, and the errors of leaves. */
+  /** Throws `storage_unavailable` if no leaf answers for a shard, and other errors of leaves. */
   readonly search: SearchShards = async (search, shards, signal) => {
     const leaves = await this.#find().catch((cause: unknown) => {
       throw new SealdexError("storage_unavailable", "leaves: DNS does not have their addresses", { cause });
@@ -91,12 +95,12 @@ export class Leaves {
   async #ask(
     search: ShardSearch,
     shards: readonly ShardAddress[],
-    { passed, mayHedge }: Attempt,
+    { passed, mayHedge, cause }: Attempt,
     signal: AbortSignal | undefined,
   ): Promise<ShardRows[]> {
     const groups = new Map<string, number[]>();
     for (const [position, shard] of shards.entries()) {
-      const leaf = this.#leafOf(shard, passed);
+      const leaf = this.#leafOf(shard, passed, cause);
       const group = groups.get(leaf);
       if (group === undefined) groups.set(leaf, [position]);
       else group.push(position);
@@ -106,8 +110,8 @@ export class Leaves {
       const own = positions.map((position) => shards[position]);
       const found = await hedged<Answer>(
         (until) => this.#send(leaf, search, own, until),
-        async (until, hasFailed) => {
-          const next = { passed: passed + 1, mayHedge: mayHedge && hasFailed };
+        async (until, failure) => {
+          const next = { passed: passed + 1, mayHedge: mayHedge && failure !== undefined, cause: failure };
           return { rows: await this.#ask(search, own, next, until) };
         },
         mayHedge ? delayMs(this.#recentOf(search)) : answerMsMax,
@@ -120,11 +124,12 @@ export class Leaves {
     return results;
   }
 
-  #leafOf({ indexId }: ShardAddress, passed: number): string {
+  #leafOf({ indexId }: ShardAddress, passed: number, cause: unknown): string {
     const ranked = this.#ranked.get(indexId) ?? rank(this.#known, indexId);
     this.#ranked.set(indexId, ranked);
     if (passed < ranked.length) return ranked[passed];
-    throw new SealdexError("storage_unavailable", `leaves: none of ${passed} answered for a shard`);
+    const detail = `leaves: none of ${passed} answered for a shard`;
+    throw new SealdexError("storage_unavailable", detail, { cause });
   }
 
   /** Rejects if another leaf may answer. */
