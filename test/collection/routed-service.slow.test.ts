@@ -58,7 +58,8 @@ test("clients of the router get the results of a client of a leaf", async () => 
   expect(await leaf.listIndexes()).toEqual(["documents"]);
 });
 
-test("a service that is its own leaf answers queries for more rows than it has room for twice", async () => {
+/** A service that is its own leaf, and a collection with some items in it. */
+async function selfRouted(settings: Record<string, string>): Promise<VectorIndex> {
   const apiKey = generateKey();
   const [port] = await freePorts(1);
   const environment = {
@@ -67,15 +68,28 @@ test("a service that is its own leaf answers queries for more rows than it has r
     SEALDEX_AUTOMATIC_TRAINING: "off",
     SEALDEX_LEAVES: `http://127.0.0.1:${port}`,
     SEALDEX_LEAF_API_KEY: apiKey,
-    SEALDEX_RESULTS_BYTES_MAX: String(64 * 1024 * 1024),
-    SEALDEX_WORK_MS_MAX: "600000",
+    ...settings,
   };
   const { baseUrl, kill } = await startProcess(environment, port);
   onTestFinished(kill);
   const client = createClient({ baseUrl, apiKey, maxRetries: 0, timeoutMs: 60_000 });
   const notes = await client.createCollection({ indexName: "notes", indexKey: generateKey(), shards: 6 });
   await notes.upsert(randomItems(3000, 1));
+  return notes;
+}
+
+test("a service that is its own leaf answers queries for more rows than it has room for twice", async () => {
+  const notes = await selfRouted({
+    SEALDEX_RESULTS_BYTES_MAX: String(64 * 1024 * 1024),
+    SEALDEX_WORK_MS_MAX: "600000",
+  });
   const queryVectors = randomItems(64, 2).map(({ vector = [] }) => vector);
   const found = await notes.query({ queryVectors, topK: 1000 });
   expect(found.map(({ length }) => length)).toEqual(queryVectors.map(() => 1000));
+});
+
+test("a service that is its own leaf answers more queries at once than it runs", async () => {
+  const notes = await selfRouted({ SEALDEX_REQUESTS_MAX: "2" });
+  const queries = randomItems(20, 2).map(({ vector = [] }) => notes.query({ queryVector: vector, topK: 3 }));
+  expect((await Promise.all(queries)).map(({ length }) => length)).toEqual(queries.map(() => 3));
 });

@@ -14,6 +14,8 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** Whether a request of this route may take minutes. */
     isLong?: boolean;
+    /** Whether requests of this route are parts of others, which wait for them, perhaps in this process. */
+    isPart?: boolean;
   }
 }
 
@@ -26,17 +28,22 @@ const smallBytes = 64 * 1024;
  */
 export function limitRequests(scope: Server, limits: Limits): void {
   const { bodiesBytesMax, requestsMax, longRequestsMax, waitingMax, waitMsMax } = limits;
-  const bodies = new Semaphore(bodiesBytesMax, waitingMax);
-  const short = new Semaphore(requestsMax, waitingMax);
+  const places = () => ({
+    bodies: new Semaphore(bodiesBytesMax, waitingMax),
+    short: new Semaphore(requestsMax, waitingMax),
+  });
+  const [ofClients, ofRouters] = [places(), places()];
   const long = new Semaphore(longRequestsMax, waitingMax);
   scope.addHook("preParsing", async (request, reply, payload) => {
     checkDeclaredBody(request);
     const length = longestBody(request);
+    const { isLong, isPart } = request.routeOptions.config;
+    const { bodies, short } = isPart === true ? ofRouters : ofClients;
     // Clients time out and retry; an early refusal tells them when.
     const untilTooLate = once(() => untilLate(reply, waitMsMax, () => tooBusy(waitMsMax)));
     // Bytes first: a request that waits for them must not count as running.
     if (length > smallBytes) await enter(bodies, length, reply, untilTooLate);
-    if (request.routeOptions.config.isLong !== true) await enter(short, 1, reply, untilTooLate);
+    if (isLong !== true) await enter(short, 1, reply, untilTooLate);
     else await enter(long, 1, reply, () => untilDisconnected(reply));
     return payload;
   });

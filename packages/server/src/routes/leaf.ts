@@ -22,7 +22,7 @@ export function addLeafRoutes(app: Server, { leaf, limits }: Services): void {
     );
     scope.post<{ Body: string }>(
       leafRoute,
-      { schema: searchSchema, bodyLimit },
+      { schema: searchSchema, bodyLimit, config: { isPart: true } },
       async ({ body, caller }, reply) => {
         if (caller !== undefined) checkUnlimited(caller);
         const { search, shards } = await decodeSearch(body);
