@@ -1,6 +1,7 @@
 /** The audit log: its records, that there are no others, and that changes and removals show. */
 
 import { appendFile, type FileHandle, open, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { beforeEach, expect, test, vi } from "vitest";
 import { type BlobStore, generateKey, openLocation } from "../../src/core.js";
@@ -51,6 +52,33 @@ async function withService(
   const lines = text.split("\n").slice(0, -1);
   return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
 }
+
+test("a request is recorded even if its connection closes before its turn to be answered", async () => {
+  const audit = await openLog();
+  const log: string[] = [];
+  const service = await startService({
+    indexLocation: store,
+    audit,
+    log: { write: (line) => log.push(line) },
+    checkStorage: () => new Promise(() => undefined),
+  });
+  const { hostname, port } = new URL(service.baseUrl);
+  const socket = connect(Number(port), hostname);
+  const body = JSON.stringify({ index_name: "unseen", index_key: generateKey(), dimension: 2 });
+  socket.write(
+    "GET /v1/health/ready HTTP/1.1\r\nHost: x\r\n\r\n" +
+      `POST /v1/indexes/create HTTP/1.1\r\nHost: x\r\nX-API-Key: ${service.apiKey}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  const isCreated = async () => JSON.stringify(await service.get("/v1/indexes/list")).includes("unseen");
+  while (!(await isCreated())) await new Promise(setImmediate);
+  socket.destroy();
+  while (!log.some((line) => line.includes('"aborted":true'))) await new Promise(setImmediate);
+  await service.close();
+  await audit.close();
+  const lines = (await readFile(await onlyFile(), "utf8")).split("\n");
+  expect(lines.filter((line) => line.includes('"action":"POST /v1/indexes/create"'))).toHaveLength(1);
+});
 
 test("every request with an API key is recorded: caller, endpoint, index, result, but nothing of its contents", async () => {
   const canary = ["canary-id", "canary-text", "canary-value", "0.123456789"];

@@ -12,8 +12,9 @@ interface Connection {
   readonly peer: string;
   readonly socket: Socket;
   readonly network: string;
+  /** Of requests under way; several if the client sends further ones before the first is answered. */
+  readonly responses: Set<ServerResponse>;
   isUnused: boolean;
-  requests: number;
 }
 
 export function limitConnections(app: Server, connectionsMax: number): void {
@@ -30,17 +31,18 @@ export function limitConnections(app: Server, connectionsMax: number): void {
     const most = Math.max(...counts.values());
     const others = [...connections].filter(([, { network }]) => counts.get(network) === most);
     const isOfMost = counts.get(newest.network) === most;
-    const closed = isOfMost ? newest : (others.find(([, each]) => each.requests === 0) ?? others[0])[1];
+    const closed = isOfMost ? newest : (others.find(([, each]) => each.responses.size === 0) ?? others[0])[1];
     closed.socket.destroy();
     connections.delete(closed.peer);
   };
 
   app.server.on("connection", (socket: Socket) => {
     const [peer, network] = [peerOf(socket), networkOf(socket.remoteAddress ?? "")];
-    const connection = { peer, socket, network, isUnused: true, requests: 0 };
+    const connection = { peer, socket, network, responses: new Set<ServerResponse>(), isUnused: true };
     connections.set(peer, connection);
     socket.once("close", () => {
       if (connections.get(peer) === connection) connections.delete(peer);
+      closeQueued(connection.responses);
     });
     if (connections.size > connectionsMax) closeOne(connection);
   });
@@ -48,10 +50,10 @@ export function limitConnections(app: Server, connectionsMax: number): void {
     const connection = connections.get(peerOf(request.socket));
     if (connection === undefined) return;
     connection.isUnused = false;
-    connection.requests++;
+    connection.responses.add(response);
     response.once("close", () => {
-      connection.requests--;
-      if (isStopping && connection.requests === 0) request.socket.destroySoon();
+      connection.responses.delete(response);
+      if (isStopping && connection.responses.size === 0) request.socket.destroySoon();
     });
   });
   app.addHook("preClose", async () => {
@@ -61,10 +63,19 @@ export function limitConnections(app: Server, connectionsMax: number): void {
   });
   // Tells clients that send one request at a time. Further ones that are under way need the connection.
   app.addHook("onSend", (request, reply, _payload, done) => {
-    const isLast = connections.get(peerOf(request.raw.socket))?.requests === 1;
+    const isLast = connections.get(peerOf(request.raw.socket))?.responses.size === 1;
     if (isStopping && isLast) reply.header("Connection", "close");
     done();
   });
+}
+
+/** Closes responses of a closed connection whose turn never came: Node closes the one that was due. */
+function closeQueued(responses: Iterable<ServerResponse>): void {
+  for (const response of responses) {
+    if (response.socket !== null) continue;
+    response.destroy();
+    response.emit("close");
+  }
 }
 
 function peerOf({ remoteAddress, remotePort }: Socket): string {

@@ -8,7 +8,7 @@ const atEnd = new WeakMap<ServerResponse, (() => void)[]>();
 
 /** Calls `work` once the response was sent or the connection is closed, immediately if it is. */
 export function whenEnded({ raw }: FastifyReply, work: () => void): void {
-  if (raw.closed) return work();
+  if (raw.destroyed) return work();
   const known = atEnd.get(raw);
   if (known !== undefined) {
     known.push(work);
