@@ -115,6 +115,7 @@ test.each<[string, string | Uint8Array, RegExp]>([
   ["a.jsonl", '{"vector":[1,2,3]}\n', /a\.jsonl, line 1: expected an id/],
   ["a.jsonl", `${jsonLines(rowsFrom(0, 2))}\n{"id":`, /a\.jsonl, line 3: expected a JSON object/],
   ["a.jsonl", `${jsonLines(rowsFrom(0, 2))}\n{"id":"x","vector":[1]}`, /a\.jsonl, line 3\.vector: .*3.*1/],
+  ["a.jsonl", Buffer.from("\n\n\xff", "latin1"), /a\.jsonl, line \d: expected UTF-8/],
   ["a.jsonl.gz", "not compressed", /a\.jsonl\.gz: expected gzip/],
   ["a.parquet", "not Parquet, but long enough for one", /a\.parquet: expected a Parquet file/],
 ])("an invalid row of %s is named: %j", async (name, contents, message) => {

@@ -84,9 +84,12 @@ const lineMax = 16 * 1024 * 1024;
 
 /**
  * Splits at line feeds only: JSON texts may contain other line separators. The last line may lack
- * one. Throws `invalid_request` with the line's number if a line is too long or not UTF-8.
+ * one. Throws `invalid_request` if a line is too long or not UTF-8; `where` names it by its number.
  */
-export async function* linesOf(source: TextSource): AsyncGenerator<Line> {
+export async function* linesOf(
+  source: TextSource,
+  where = (line: number) => `line ${line}`,
+): AsyncGenerator<Line> {
   const utf8 = new TextDecoder("utf-8", { fatal: true });
   let number = 1;
   let held = "";
@@ -95,7 +98,7 @@ export async function* linesOf(source: TextSource): AsyncGenerator<Line> {
     try {
       return utf8.decode(chunk, { stream: chunk !== undefined });
     } catch {
-      throw invalid(`line ${number}: expected UTF-8, got other bytes there or soon after`);
+      throw invalid(`${where(number)}: expected UTF-8, got other bytes there or soon after`);
     }
   };
   for await (const chunk of source) {
@@ -104,7 +107,7 @@ export async function* linesOf(source: TextSource): AsyncGenerator<Line> {
     held = pieces.pop() ?? "";
     for (const text of pieces) yield { text, number: number++ };
     if (held.length > lineMax)
-      throw invalid(`line ${number}: expected at most ${lineMax} characters, got more`);
+      throw invalid(`${where(number)}: expected at most ${lineMax} characters, got more`);
   }
   held += decode();
   if (held !== "") yield { text: held, number };

@@ -29,11 +29,12 @@ async function* itemsOfLines(range: InputRange): AsyncGenerator<InputItem> {
   const isCompressed = name.endsWith(".gz");
   // Readable from its beginning alone.
   if (isCompressed && range.start > 0) return;
-  const lines = linesOf(isCompressed ? decompressed(range.file) : bytesOfLines(range));
   const from = isCompressed || range.start === 0 ? "" : ` after byte ${range.start}`;
-  for await (const { text, number } of lines) {
+  const placeOf = (line: number) => `${name}, line ${line}${from}`;
+  const bytes = isCompressed ? decompressed(range.file) : bytesOfLines(range);
+  for await (const { text, number } of linesOf(bytes, placeOf)) {
     if (text.trim() === "") continue;
-    const where = `${name}, line ${number}${from}`;
+    const where = placeOf(number);
     yield { item: decodeLine(text, where, noId(where)), where };
   }
 }
