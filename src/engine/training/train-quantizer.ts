@@ -7,7 +7,7 @@ import { NearestCentroids } from "../lists/nearest-centroids.js";
 import type { Model, QuantizerModel } from "../model.js";
 import { samplePositions, seededRandom } from "../random.js";
 import { gather } from "../rows.js";
-import type { Work } from "../work.js";
+import { together, type Work } from "../work.js";
 
 /** Rows per codeword that k-means needs; fewer for the first 256, of which small data would otherwise have almost none. */
 const rowsPerCodewordMin = 39;
@@ -15,6 +15,8 @@ const rowsPerFirstCodewords = 8;
 const firstCodewords = 256;
 /** Rows per codeword beyond which a larger sample no longer moves it. */
 const rowsPerCodewordSampled = 128;
+/** Subspaces whose codewords are learned at the same time: one alone has too few comparisons for all threads. */
+const subspacesTogether = 8;
 /** Rows assigned at a time, in multiply-adds. */
 const pieceCost = 2 ** 25;
 
@@ -53,10 +55,19 @@ export function* trainQuantizer(
   const order = yield* chooseOrder(residuals, dimension, pqDim, random);
   const width = dimension / pqDim;
   const codewords = new Float32Array(k * dimension);
-  for (let subspace = 0; subspace < pqDim; subspace++) {
-    const points = subspaceOf(residuals, dimension, order.subarray(subspace * width, (subspace + 1) * width));
-    codewords.set(yield* kmeansOf(points, width, k, random), subspace * k * width);
-    yield;
+  for (let first = 0; first < pqDim; first += subspacesTogether) {
+    const works: Work<Float32Array>[] = [];
+    for (let subspace = first; subspace < Math.min(pqDim, first + subspacesTogether); subspace++) {
+      const points = subspaceOf(
+        residuals,
+        dimension,
+        order.subarray(subspace * width, (subspace + 1) * width),
+      );
+      works.push(kmeansOf(points, width, k, random));
+      yield;
+    }
+    const found = yield* together(works);
+    for (const [i, own] of found.entries()) codewords.set(own, (first + i) * k * width);
   }
   return { ...quantizer, codebooks: { order, codewords } };
 }
