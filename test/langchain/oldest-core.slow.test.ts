@@ -14,7 +14,7 @@ const modules = join(root, "node_modules");
 const alias = "langchain-core-1.0";
 const told = process.env.SEALDEX_LANGCHAIN_CORE;
 const files = [
-  "oldest-core",
+  "oldest-core.slow",
   "standard.slow",
   "encrypted-vector-store",
   "maximal-marginal-relevance.slow",
