@@ -12,7 +12,7 @@ import { QueryVector } from "../../src/engine/query-vector.js";
 import { seededRandom } from "../../src/engine/random.js";
 import { Search } from "../../src/engine/scan/scan-blocks.js";
 import { trainModel } from "../../src/engine/training/train.js";
-import { codewordCount, trainQuantizer } from "../../src/engine/training/train-quantizer.js";
+import { codewordCount } from "../../src/engine/training/train-quantizer.js";
 import { repeats } from "../tier.js";
 import { clustered, sampleOf } from "./data.js";
 import { finish } from "./finish.js";
@@ -29,9 +29,9 @@ function ivfpq(pqDim: number, pqBits: number, metric: Metric = "euclidean"): Ind
 /** A model with a quantizer, learned from vectors, in kernel memory. */
 function trained(config: IndexConfig, vectors: Float32Array, d: number, nLists: number) {
   const points = toListSpace(config.metric, vectors, d);
-  const lists = finish(trainModel(sampleOf(points, d, config.metric), nLists, 3));
-  const quantizer = finish(trainQuantizer(config, points, lists));
-  return loaded(config, { ...lists, quantizer });
+  const coding = { config, known: undefined };
+  const model = finish(trainModel({ ...sampleOf(points, d, config.metric), coding }, nLists, 3));
+  return loaded(config, model as CodedModel);
 }
 
 function loaded(config: IndexConfig, model: CodedModel) {
@@ -52,7 +52,7 @@ type Loaded = ReturnType<typeof trained>;
 /** A block of vectors that all belong to one list. */
 function blockOf(codec: RowCodec, vectors: Float32Array, list: number): Uint8Array {
   const n = vectors.length / codec.model.dimension;
-  return codec.pack(codec.encodeRows(vectors, new Uint32Array(n).fill(list)));
+  return codec.pack(finish(codec.encodeRows(vectors, new Uint32Array(n).fill(list))));
 }
 
 /** What a scan of rows, all as one block of `list`, offers, by row. */
@@ -276,7 +276,7 @@ test("rows keep their code, and their estimates, under lists that were learned a
   for (const config of [ivf(), ivfpq(4, 8), ivfpq(8, 4)]) {
     const old = trained(config, vectors, d, 5);
     const quantizer = old.quantizer.assign(vectors);
-    const rows = old.codec.encodeRows(vectors, quantizer);
+    const rows = finish(old.codec.encodeRows(vectors, quantizer));
     const lists = finish(trainModel(sampleOf(vectors, d), 9, 8));
     const now = loaded(config, { ...lists, quantizer: old.model.quantizer });
     const query = clustered(501, d, 8, 4).slice(500 * d);
@@ -303,7 +303,7 @@ test.each([ivf(), ivfpq(4, 8)])(
     const d = 32;
     const vectors = clustered(600, d, 4, 21);
     const { model, codec, release } = trained(config, vectors, d, 1);
-    const codes = codec.encodeRows(vectors, new Uint32Array(600));
+    const codes = finish(codec.encodeRows(vectors, new Uint32Array(600)));
     const [decoded, drawn] = [codec.decodeRows(codes), codec.decodeRows(codes, seededRandom(4))];
     const centroid = model.centroids.subarray(0, d);
     const fromCentroid = (points: Float32Array, row: number) =>
@@ -325,7 +325,7 @@ test("random vectors that may have had coarse codes have no more in common with 
   const n = 1200;
   const vectors = clustered(n, d, 1, 22);
   const { model, codec, release } = trained(ivfpq(1, 4), vectors, d, 1);
-  const codes = codec.encodeRows(vectors, new Uint32Array(n));
+  const codes = finish(codec.encodeRows(vectors, new Uint32Array(n)));
   const decoded = codec.decodeRows(codes);
   const centroid = model.centroids.subarray(0, d);
   const residual = (points: Float32Array, row: number) =>

@@ -2,9 +2,8 @@
 
 import { describe, expect, test } from "vitest";
 import type { IndexConfig } from "../../src/engine/config.js";
-import type { Model } from "../../src/engine/model.js";
+import type { CodedModel, Model } from "../../src/engine/model.js";
 import { trainModel } from "../../src/engine/training/train.js";
-import { trainQuantizer } from "../../src/engine/training/train-quantizer.js";
 import { SealdexError } from "../../src/errors.js";
 import { decodeModel, encodeModel } from "../../src/state/segment/stored-model.js";
 import { clustered, sampleOf } from "../engine/data.js";
@@ -15,7 +14,9 @@ const lists = 20;
 const points = clustered(3000, d, 15, 1);
 const trained = finish(trainModel(sampleOf(points, d), lists, 1));
 const productConfig = { type: "ivfpq", pqDim: 4, pqBits: 4, nLists: lists, metric: "euclidean" } as const;
-const quantizer = finish(trainQuantizer(productConfig, points, trained));
+const coding = { config: productConfig, known: undefined };
+const product = finish(trainModel({ ...sampleOf(points, d), coding }, lists, 1)) as CodedModel;
+const { quantizer } = product;
 const again = finish(trainModel(sampleOf(points, d), lists, 2));
 
 /** With centroids in each precision, and a zero of either sign. */
@@ -35,7 +36,7 @@ const models: Record<string, Model> = {
   plain: trained,
   mixed,
   spilled: { ...trained, spilledCurves: again.curves },
-  coded: { ...trained, quantizer },
+  coded: product,
   regrouped: { ...again, quantizer },
 };
 

@@ -86,7 +86,7 @@ export interface RowCodec extends BlockCodec {
   /** A block of row codes. */
   pack(rows: Uint8Array): Uint8Array;
   /** Row codes of vectors of some lists, layout (n, dimension). The codec must have been created to encode. */
-  encodeRows(vectors: Float32Array, lists: Uint32Array): Uint8Array;
+  encodeRows(vectors: Float32Array, lists: Uint32Array): Work<Uint8Array>;
   /** The points in list space that row codes stand for, approximately, layout (n, dimension). `random`: see Quantizer. */
   decodeRows(rows: Uint8Array, random?: () => number): Float32Array;
   /** The same of a block of n rows. */

@@ -6,6 +6,7 @@ import { writeWords } from "../kernels/memory.js";
 import { NearestCentroids } from "../lists/nearest-centroids.js";
 import { type CodedModel, hasOwnLists, type QuantizerModel } from "../model.js";
 import type { QueryVector } from "../query-vector.js";
+import type { Work } from "../work.js";
 import { type CodeLayout, noCentroid, productLayout } from "./code-layout.js";
 import { decodeCodewords, ProductQuantizer } from "./product-quantizer.js";
 import type { Quantizer } from "./quantizer.js";
@@ -81,7 +82,7 @@ export class ModelQuantizer {
    * Row codes of points of some lists, layout (n, dimension) in list space. With `directions` (`cosine`), a zero vector has no
    * reference centroid.
    */
-  encode(points: Float32Array, lists: Uint32Array, directions: boolean): Uint8Array {
+  encode(points: Float32Array, lists: Uint32Array, directions: boolean): Work<Uint8Array> {
     const references = this.#references?.assign(points) ?? lists.slice();
     if (directions) {
       for (let row = 0; row < references.length; row++) {

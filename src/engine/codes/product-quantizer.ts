@@ -14,6 +14,7 @@ import type { IndexConfig } from "../config.js";
 import { kernels } from "../kernels/kernels.js";
 import { allocate, floatsAt, free, wordsAt } from "../kernels/memory.js";
 import type { Codebooks, QuantizerModel } from "../model.js";
+import type { Work } from "../work.js";
 import {
   bitOffsetOf,
   codewordAt,
@@ -65,7 +66,7 @@ export class ProductQuantizer implements Quantizer {
     return this.#dimension / this.layout.subspaces;
   }
 
-  encode(points: Float32Array, references: Uint32Array): Uint8Array {
+  *encode(points: Float32Array, references: Uint32Array): Work<Uint8Array> {
     const d = this.#dimension;
     const n = references.length;
     const rowBytes = rowCodeBytes(this.layout);
@@ -75,11 +76,11 @@ export class ProductQuantizer implements Quantizer {
     const { order, codewords } = this.#codebooks;
     const residuals = residualsOf(points, around, references, d);
     const lengths = toDirections(residuals, d);
+    const nearest = yield* this.#nearestCodewords(residuals);
     const along = new Float64Array(n);
     const beside = new Float64Array(n);
-    const scratch = allocate(4 * n * this.#width + 8 * n);
     for (let subspace = 0; subspace < this.layout.subspaces; subspace++) {
-      const found = this.#nearestCodewords(residuals, subspace, scratch);
+      const found = nearest.subarray(subspace * n, (subspace + 1) * n);
       const position = bitOffsetOf(this.layout, subspace);
       for (let row = 0; row < n; row++) {
         const bits = rows.subarray(row * rowBytes + 4 * codeWords, (row + 1) * rowBytes);
@@ -94,7 +95,6 @@ export class ProductQuantizer implements Quantizer {
         }
       }
     }
-    free(scratch);
     for (let row = 0; row < n; row++) {
       const length = lengths[row];
       const scale = length / Math.max(along[row], alongMin);
@@ -114,23 +114,44 @@ export class ProductQuantizer implements Quantizer {
     free(this.#at);
   }
 
-  /** The nearest codeword to each row's subvector in a subspace. */
-  #nearestCodewords(residuals: Float32Array, subspace: number, scratch: number): Uint32Array {
+  /** The nearest codeword to each row's subvector, layout (subspaces, n). */
+  *#nearestCodewords(residuals: Float32Array): Work<Uint32Array> {
     const d = this.#dimension;
     const width = this.#width;
+    const k = this.#k;
     const n = residuals.length / d;
+    const { subspaces } = this.layout;
     const { order, codewords } = this.#codebooks;
-    const gathered = floatsAt(scratch, n * width);
-    for (let row = 0; row < n; row++) {
-      for (let i = 0; i < width; i++) {
-        gathered[row * width + i] = residuals[row * d + order[subspace * width + i]];
+    const gathered = new Float32Array(residuals.length);
+    for (let subspace = 0, to = 0; subspace < subspaces; subspace++) {
+      for (let row = 0; row < n; row++) {
+        for (let i = 0; i < width; i++) gathered[to++] = residuals[row * d + order[subspace * width + i]];
       }
     }
-    const found = scratch + 4 * n * width;
-    const codebook = this.#at + 4 * subspace * width * this.#k;
-    const norms = this.#at + 4 * codewords.length + 4 * subspace * this.#k;
-    kernels().assignNearest(scratch, n, width, codebook, this.#k, norms, found, found + 4 * n);
-    return wordsAt(found, n);
+    const at = allocate(4 * gathered.length + 8 * subspaces * n);
+    const found = at + 4 * gathered.length;
+    const distances = found + 4 * subspaces * n;
+    const norms = this.#at + 4 * codewords.length;
+    try {
+      floatsAt(at, gathered.length).set(gathered);
+      yield Array.from({ length: subspaces }, (_, subspace) => ({
+        kernel: "assignNearest" as const,
+        cost: n * k * width,
+        args: [
+          at + 4 * subspace * n * width,
+          n,
+          width,
+          this.#at + 4 * subspace * k * width,
+          k,
+          norms + 4 * subspace * k,
+          found + 4 * subspace * n,
+          distances + 4 * subspace * n,
+        ],
+      }));
+      return wordsAt(found, subspaces * n).slice();
+    } finally {
+      free(at);
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 import { kernels } from "../kernels/kernels.js";
 import { rowQuantizerLayout } from "../kernels/kernels.wasm.js";
 import { allocate, floatsAt, free, writeWords } from "../kernels/memory.js";
+import type { Work } from "../work.js";
 import type { CodeLayout } from "./code-layout.js";
 
 /** A model's quantizer, ready for use. Holds kernel memory: call `free` when done. */
@@ -12,7 +13,7 @@ export interface Quantizer {
   readonly bytes: number;
   readonly tables: QueryTables;
   /** Row codes of points, layout (n, dimension), each relative to the reference centroid with its number. */
-  encode(points: Float32Array, references: Uint32Array): Uint8Array;
+  encode(points: Float32Array, references: Uint32Array): Work<Uint8Array>;
   /**
    * The points that row codes stand for, approximately, layout (n, dimension): of each the one nearest to the encoded vector in
    * the direction of its code. With `random`, points that may have been encoded: each is as far from its reference centroid, too, in a

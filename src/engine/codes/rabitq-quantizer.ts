@@ -8,10 +8,10 @@
  * additional sign improves the estimate.
  */
 
-import { kernels } from "../kernels/kernels.js";
 import { allocate, bytesAt, floatsAt, free, wordsAt } from "../kernels/memory.js";
 import type { QuantizerModel } from "../model.js";
 import { Rotation } from "../rotation.js";
+import type { Work } from "../work.js";
 import { type CodeLayout, codeWords, noCentroid, rowCodeBytes } from "./code-layout.js";
 import { type Quantizer, QueryTables } from "./quantizer.js";
 import { addRandomRest, addReferences, residualsOf, toProjections } from "./residuals.js";
@@ -45,7 +45,7 @@ export class RabitqQuantizer implements Quantizer {
     this.bytes = this.#rotation.bytes + this.tables.bytes;
   }
 
-  encode(points: Float32Array, references: Uint32Array): Uint8Array {
+  *encode(points: Float32Array, references: Uint32Array): Work<Uint8Array> {
     const { dimension, rotated } = this.#rotation;
     const { bitBytes } = this.layout;
     const n = references.length;
@@ -55,25 +55,29 @@ export class RabitqQuantizer implements Quantizer {
     const numbersAt = origins + 4 * rotated * distinct.length;
     const factors = numbersAt + 4 * n;
     const signs = factors + 8 * n;
-    this.#rotation.apply(residualsOf(points, this.#model.references, references, dimension), at);
-    this.#rotation.apply(this.#fromOrigins(distinct), origins);
-    wordsAt(numbersAt, n).set(numbers);
-    kernels().encodeSigns(at, n, rotated, numbersAt, origins, signs, factors);
+    try {
+      this.#rotation.apply(residualsOf(points, this.#model.references, references, dimension), at);
+      this.#rotation.apply(this.#fromOrigins(distinct), origins);
+      wordsAt(numbersAt, n).set(numbers);
+      const args = [at, n, rotated, numbersAt, origins, signs, factors] as const;
+      yield [{ kernel: "encodeSigns", args, cost: n * rotated }];
 
-    const rowBytes = rowCodeBytes(this.layout);
-    const rows = new Uint8Array(n * rowBytes);
-    const view = new DataView(rows.buffer);
-    const values = floatsAt(factors, 2 * n);
-    const bits = bytesAt(signs, n * bitBytes);
-    for (let row = 0; row < n; row++) {
-      const to = row * rowBytes;
-      view.setUint32(to, references[row], true);
-      view.setFloat32(to + 4, values[row], true);
-      view.setFloat32(to + 8, values[n + row], true);
-      rows.set(bits.subarray(row * bitBytes, (row + 1) * bitBytes), to + 4 * codeWords);
+      const rowBytes = rowCodeBytes(this.layout);
+      const rows = new Uint8Array(n * rowBytes);
+      const view = new DataView(rows.buffer);
+      const values = floatsAt(factors, 2 * n);
+      const bits = bytesAt(signs, n * bitBytes);
+      for (let row = 0; row < n; row++) {
+        const to = row * rowBytes;
+        view.setUint32(to, references[row], true);
+        view.setFloat32(to + 4, values[row], true);
+        view.setFloat32(to + 8, values[n + row], true);
+        rows.set(bits.subarray(row * bitBytes, (row + 1) * bitBytes), to + 4 * codeWords);
+      }
+      return rows;
+    } finally {
+      free(at);
     }
-    free(at);
-    return rows;
   }
 
   decode(rows: Uint8Array, random?: () => number): Float32Array {

@@ -4,7 +4,7 @@
  * common with r, quantizers take it for more; then this is a few percent off their estimates.
  */
 
-import { referenceAt } from "../codes/code-layout.js";
+import { referenceAt, rowCodeBytes } from "../codes/code-layout.js";
 import type { IndexConfig } from "../config.js";
 import { allocate, floatsAt, free } from "../kernels/memory.js";
 import type { Clusters, KmeansRows } from "../lists/kmeans.js";
@@ -30,10 +30,7 @@ export function estimateCodes(
   rows: KmeansRows,
   codes: Uint8Array,
 ): Work<EstimatedRows> {
-  const rowBytes = codes.length / rows.n;
-  return estimate(config, quantizer, rows, (first, count) =>
-    codes.subarray(first * rowBytes, (first + count) * rowBytes),
-  );
+  return estimate(config, quantizer, rows, { codes });
 }
 
 /** Codes all rows, including held-out ones. The quantizer's reference centroids may be those of the clusters. */
@@ -46,18 +43,17 @@ export function* estimateRows(
   const { references } = quantizer;
   const assigned = references === clusters.centroids ? clusters.lists : new Uint32Array();
   const numbers = yield* referencesOf(rows, references, assigned);
-  return yield* estimate(config, quantizer, rows, (first, count, points, coder) =>
-    coder.encode(points, numbers.subarray(first, first + count)),
-  );
+  return yield* estimate(config, quantizer, rows, { numbers });
 }
 
-type CodesOf = (first: number, count: number, points: Float32Array, coder: Quantizer) => Uint8Array;
+/** The codes of all rows, or the numbers of their reference centroids. */
+type Coding = { readonly codes: Uint8Array } | { readonly numbers: Uint32Array };
 
 function* estimate(
   config: IndexConfig,
   quantizer: QuantizerModel,
   rows: KmeansRows,
-  codesOf: CodesOf,
+  coding: Coding,
 ): Work<EstimatedRows> {
   const { n, dimension } = rows;
   const { references } = quantizer;
@@ -67,15 +63,19 @@ function* estimate(
   let isDone = false;
   try {
     coder = openQuantizer(config, dimension, quantizer);
+    const rowBytes = rowCodeBytes(coder.layout);
     // Rows are coded, and decoded again.
     const together = rowsOfPiece(8 * dimension, 2 * codingCost(dimension, quantizer));
     for (let first = 0; first < n; first += together) {
       const count = Math.min(together, n - first);
       const points = floatsAt(rows.at + 4 * first * dimension, count * dimension).slice();
-      const codes = codesOf(first, count, points, coder);
+      const codes =
+        "codes" in coding
+          ? coding.codes.subarray(first * rowBytes, (first + count) * rowBytes)
+          : yield* coder.encode(points, coding.numbers.subarray(first, first + count));
       const decoded = coder.decode(codes);
       for (let row = 0; row < count; row++) {
-        const number = referenceAt(codes, (row * codes.length) / count);
+        const number = referenceAt(codes, row * rowBytes);
         const reference = references.subarray(number * dimension, (number + 1) * dimension);
         const range = [row * dimension, (row + 1) * dimension] as const;
         added[first + row] = toEstimated(decoded.subarray(...range), points.subarray(...range), reference);

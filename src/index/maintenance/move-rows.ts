@@ -68,10 +68,8 @@ export async function moveCodes(
   const codes = new Uint8Array(kept.length * rowBytes);
   const rowsTogether = rowsOfPiece(4 * dimension, rowCost);
   for (let at = 0; at < kept.length; at += rowsTogether) {
-    codes.set(
-      codec.encodeRows(rowsAt(at, rowsTogether), lists.subarray(at, at + rowsTogether)),
-      at * rowBytes,
-    );
+    const some = lists.subarray(at, at + rowsTogether);
+    codes.set(await run(codec.encodeRows(rowsAt(at, rowsTogether), some)), at * rowBytes);
     await yieldToEventLoop();
   }
   return codedRows(codes, lists);

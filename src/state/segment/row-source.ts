@@ -80,7 +80,7 @@ export function vectorRows(
         for (let at = 0; at < positions.length; at += encodedTogether) {
           const piece = vectors.gather(positions.subarray(at, at + encodedTogether));
           const lists = new Uint32Array(piece.length / dimension).fill(list);
-          codes.set(codec.encodeRows(piece, lists), at * codec.rowBytes);
+          codes.set(yield* codec.encodeRows(piece, lists), at * codec.rowBytes);
           yield;
         }
         return blockOfCodes(codec.pack(codes));
