@@ -2,13 +2,12 @@
 
 import { residualsOf, toDirections } from "../codes/residuals.js";
 import type { IndexConfig } from "../config.js";
-import { floatsAt } from "../kernels/memory.js";
-import { type Clusters, kmeansOf, type KmeansRows } from "../lists/kmeans.js";
+import { kmeansOf } from "../lists/kmeans.js";
 import { NearestCentroids } from "../lists/nearest-centroids.js";
-import type { QuantizerModel } from "../model.js";
+import type { Model, QuantizerModel } from "../model.js";
 import { samplePositions, seededRandom } from "../random.js";
 import { gather } from "../rows.js";
-import { rowsOfPiece, together, type Work } from "../work.js";
+import { together, type Work } from "../work.js";
 
 /** Rows per codeword that k-means needs; fewer for the first 256, of which small data would otherwise have almost none. */
 const rowsPerCodewordMin = 39;
@@ -18,6 +17,11 @@ const firstCodewords = 256;
 const rowsPerCodewordSampled = 128;
 /** Subspaces whose codewords are learned at the same time: one alone has too few comparisons for all threads. */
 const subspacesTogether = 8;
+/** Rows assigned at a time, in multiply-adds. */
+const pieceCost = 2 ** 25;
+
+/** Coarse centroids, and the seed of their codes. */
+type Lists = Pick<Model, "centroids" | "dimension" | "rotationSeed">;
 
 /** Codewords per codebook that n rows support, at most 2^bits. */
 export function codewordCount(n: number, bits: number): number {
@@ -29,24 +33,25 @@ export function codewordCount(n: number, bits: number): number {
 }
 
 /**
- * The quantizer of an index whose lists are these clusters of rows. Yields between pieces of work of a few milliseconds.
- * Deterministic in its arguments.
+ * The quantizer of an index whose lists were just learned on `sample`, layout (n, dimension) in list space. Yields
+ * between pieces of work of a few milliseconds. Deterministic in its arguments.
  */
 export function* trainQuantizer(
   { type, pqDim = 1, pqBits = 1 }: IndexConfig,
-  rows: KmeansRows,
-  clusters: Clusters,
-  rotationSeed: number,
+  sample: Float32Array,
+  model: Lists,
 ): Work<QuantizerModel> {
-  const { n, dimension } = rows;
-  const { centroids } = clusters;
+  const { centroids, dimension, rotationSeed } = model;
   const quantizer = { rotationSeed, origin: middle(centroids, dimension), references: centroids };
   if (type !== "ivfpq") return quantizer;
 
   const random = seededRandom(rotationSeed);
+  const n = sample.length / dimension;
   const k = codewordCount(n, pqBits);
-  const learned = samplePositions(random, n, Math.min(n, k * rowsPerCodewordSampled));
-  const residuals = yield* directionsIn(rows, clusters, learned);
+  const size = Math.min(n, k * rowsPerCodewordSampled);
+  const learned = gather(sample, dimension, samplePositions(random, n, size));
+  const residuals = yield* listResiduals(learned, model);
+  toDirections(residuals, dimension);
   const order = yield* chooseOrder(residuals, dimension, pqDim, random);
   const width = dimension / pqDim;
   const codewords = new Float32Array(k * dimension);
@@ -67,24 +72,22 @@ export function* trainQuantizer(
   return { ...quantizer, codebooks: { order, codewords } };
 }
 
-/** The directions of some rows from the centroids of their lists. */
-function* directionsIn(
-  { at, n, dimension }: KmeansRows,
-  { centroids, lists }: Clusters,
-  positions: Uint32Array,
-): Work<Float32Array> {
-  const directions = new Float32Array(positions.length * dimension);
-  const piece = rowsOfPiece(4 * dimension);
-  for (let first = 0; first < positions.length; first += piece) {
-    const some = positions.subarray(first, first + piece);
-    const points = gather(floatsAt(at, n * dimension), dimension, some);
-    const own = some.map((row) => lists[row]);
-    const residuals = residualsOf(points, centroids, own, dimension);
-    toDirections(residuals, dimension);
-    directions.set(residuals, first * dimension);
-    yield;
+/** Rows minus the centroids of their lists. */
+function* listResiduals(rows: Float32Array, model: Lists): Work<Float32Array> {
+  const { centroids, dimension } = model;
+  const quantizer = new NearestCentroids(model.centroids, dimension);
+  try {
+    const residuals = new Float32Array(rows.length);
+    const piece = Math.max(1, Math.floor(pieceCost / centroids.length)) * dimension;
+    for (let start = 0; start < rows.length; start += piece) {
+      const points = rows.subarray(start, start + piece);
+      residuals.set(residualsOf(points, centroids, quantizer.assign(points), dimension), start);
+      yield;
+    }
+    return residuals;
+  } finally {
+    quantizer.free();
   }
-  return directions;
 }
 
 /** The mean of points, layout (n, dimension). */

@@ -90,17 +90,17 @@ export function* trainModel(
   return yield* withRows(of, function* (rows) {
     const vectors = () => floatsAt(rows.at, of.points.length);
     moveToEnd(vectors(), of.dimension, unseen);
-    const seen = { ...rows, n: n - unseen.length };
-    const clusters = yield* kmeans(seen, nLists, random, onCompared);
+    const clusters = yield* kmeans({ ...rows, n: n - unseen.length }, nLists, random, onCompared);
     const measuring = { rotationSeed: seed, random, onCompared, queries };
     const { coding } = of;
+    const learned = { ...clusters, dimension: of.dimension, rotationSeed: seed };
     const quantizer =
-      coding && (known?.quantizer ?? (yield* trainQuantizer(coding.config, seen, clusters, seed)));
+      coding && (known?.quantizer ?? (yield* trainQuantizer(coding.config, of.points, learned)));
     const estimated = coding && quantizer && (yield* estimate(coding, quantizer, rows, clusters, unseen));
     try {
       const { model, lists } = yield* measureClusters(of, rows, clusters, { ...measuring, estimated });
       yield;
-      includeUnseen(model.centroids, vectors(), lists, seen.n);
+      includeUnseen(model.centroids, vectors(), lists, n - unseen.length);
       yield;
       yield* roundCentroids(model);
       onProgress(total, total);
