@@ -106,6 +106,7 @@ export class Leaves {
       else group.push(position);
     }
     const results: ShardRows[] = [];
+    const hasNext = passed + 1 < this.#known.length;
     const asking = Array.from(groups, async ([leaf, positions]) => {
       const own = positions.map((position) => shards[position]);
       const found = await hedged<Answer>(
@@ -114,7 +115,7 @@ export class Leaves {
           const next = { passed: passed + 1, mayHedge: mayHedge && failure !== undefined, cause: failure };
           return { rows: await this.#ask(search, own, next, until) };
         },
-        mayHedge ? delayMs(this.#recentOf(search)) : answerMsMax,
+        mayHedge && hasNext ? delayMs(this.#recentOf(search)) : answerMsMax,
         signal,
       );
       if ("error" in found) throw found.error;
