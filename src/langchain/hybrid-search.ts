@@ -111,8 +111,9 @@ export class WordRetriever<V extends WordSearchingStore> extends SealdexRetrieve
   readonly #options: HybridSearchOptions;
 
   constructor(fields: WordRetrieverFields<V> & { readonly vectorStore: V }) {
-    const { searchType, searchKwargs, recall, namespace, ...others } = fields;
-    super({ ...others, recall, namespace });
+    const { searchType, searchKwargs, ...others } = fields;
+    super(others);
+    const { recall, namespace } = fields;
     this.#isHybrid = searchType === "hybrid";
     this.#fusion = searchKwargs?.fusion;
     this.#options = { recall, namespace, syntax: searchKwargs?.syntax };

@@ -117,7 +117,7 @@ function split(prompt: string, llmKey: string) {
 function isSameQuestion(one: string, other: string): boolean {
   const [a, b] = [wordsOf(one), wordsOf(other)];
   const [inA, inB] = [new Set(a), new Set(b)];
-  const isDecisive = (word: string) => numberOrSign.test(word) || negation.test(word);
+  const isDecisive = (word: string) => !letters.test(word) || negation.test(word);
   const shared = (words: readonly string[], within: ReadonlySet<string>) =>
     words.filter((word) => within.has(word) || isDecisive(word)).join(" ");
   return shared(a, inB) === shared(b, inA);
@@ -127,8 +127,8 @@ function isSameQuestion(one: string, other: string): boolean {
 const negation =
   /^(?:not?|none?|nor|never|neither|without|except|unless|cannot|nicht|kein\w*|nie|ohne|ne|pas|jamais|sans|sin|nunca|não|sem|senza|mai|niet|geen|zonder|не|нет|без)$|n't$/u;
 
-/** Models read `-5` like `5`, and know few operators, currencies and emoji. */
-const numberOrSign = /[\p{N}\p{S}.*/%&#@()[\]{}-]/u;
+/** A word without numbers. Models read `-5` like `5`, and know few operators, currencies and emoji. */
+const letters = /^[\p{L}\p{M}']+$/u;
 
 /** Words, and the signs that are no punctuation of sentences: `.` and `-` only if they begin a number. */
 function wordsOf(text: string): string[] {

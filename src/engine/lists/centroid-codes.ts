@@ -11,7 +11,7 @@ import { Rotation } from "../rotation.js";
 import { lengthsOf } from "../rows.js";
 import { inSlices, rowsOfPiece, rowsOfSlice, type Work } from "../work.js";
 
-/** Vectors are assigned by codes from these numbers of centroids and of multiply-adds per vector on. Below, to rotate a vector takes longer. */
+/** Codes of fewer centroids, or of fewer multiply-adds per vector, save less time than the rotation of the vector takes. */
 const codedFrom = { centroids: 256, multiplyAdds: 2 ** 16 };
 /** Multiply-adds that take as long as comparing a vector with a component of a centroid by codes. */
 const costByCode = 1 / 4;

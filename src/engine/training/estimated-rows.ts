@@ -47,13 +47,13 @@ export function* estimateRows(
 }
 
 /** The codes of all rows, or the numbers of their reference centroids. */
-type Coding = { readonly codes: Uint8Array } | { readonly numbers: Uint32Array };
+type CodesOrReferences = { readonly codes: Uint8Array } | { readonly numbers: Uint32Array };
 
 function* estimate(
   config: IndexConfig,
   quantizer: QuantizerModel,
   rows: KmeansRows,
-  coding: Coding,
+  given: CodesOrReferences,
 ): Work<EstimatedRows> {
   const { n, dimension } = rows;
   const { references } = quantizer;
@@ -70,9 +70,9 @@ function* estimate(
       const count = Math.min(together, n - first);
       const points = floatsAt(rows.at + 4 * first * dimension, count * dimension).slice();
       const codes =
-        "codes" in coding
-          ? coding.codes.subarray(first * rowBytes, (first + count) * rowBytes)
-          : yield* coder.encode(points, coding.numbers.subarray(first, first + count));
+        "codes" in given
+          ? given.codes.subarray(first * rowBytes, (first + count) * rowBytes)
+          : yield* coder.encode(points, given.numbers.subarray(first, first + count));
       const decoded = coder.decode(codes);
       for (let row = 0; row < count; row++) {
         const number = referenceAt(codes, row * rowBytes);

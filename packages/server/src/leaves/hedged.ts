@@ -4,8 +4,8 @@
 const overtaken = new Error("another leaf was faster");
 
 /**
- * The result of the call that succeeds first. `second` begins if `first` fails, with the reason, or after `ms`, without. Aborts the other one; rejects
- * if both fail.
+ * The result of the call that succeeds first. `second` begins when `first` fails, and receives the reason, or after `ms`, and receives
+ * undefined. Aborts the other one; rejects if both fail.
  */
 export async function hedged<T>(
   first: (signal: AbortSignal) => Promise<T>,
