@@ -36,10 +36,10 @@ export const limitTable = {
   queryBytesMax: bytes(32 * MiB, "Body of `indexes/train` and other requests under `vectors/`"),
   bodiesBytesMax: bytes(
     bodiesBytesMax,
-    "Bodies above 64 KiB in progress",
+    "Bodies above 64 KiB in progress; those of routers count apart",
     "512 MiB, at most a quarter of the heap",
   ),
-  requestsMax: count(128, "Concurrent requests"),
+  requestsMax: count(128, "Concurrent requests; those of routers count apart"),
   longRequestsMax: count(2, "Concurrent trainings, compactions, renewals of data keys and splits of shards"),
   resultBytesMax: bytes(64 * MiB, "Results of one request, in memory"),
   // Relative to the heap, which holds results; the rest is for running requests.
