@@ -6,7 +6,7 @@
 export * from "./client/wire/wire.js";
 export { checkIdText, invalid } from "./checks/input.js";
 export { compileFilter } from "./api/filter/compile.js";
-export { asksForProfile, withProfile } from "./api/profiled-query.js";
+export { asksForProfile, checkPartial, withProfile } from "./api/profiled-query.js";
 export { type ResultSettings, served, type ServedIndex } from "./api/served-index.js";
 export { unknownName } from "./checks/option-names.js";
 export { timeMax } from "./checks/stored-json.js";

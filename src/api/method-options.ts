@@ -134,6 +134,7 @@ export const methodOptions = {
       recall: true,
       nProbes: count,
       greedy: boolean,
+      allowPartialAfterMs: integer(1, 2 ** 31 - 1),
       namespace,
       signal,
     },

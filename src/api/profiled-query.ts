@@ -1,9 +1,17 @@
 /** Queries whose results come with a profile, which `include` asks for beside the fields of matches. */
 
 import type { QueryProfile } from "../async/profile.js";
-import { isArray } from "../checks/input.js";
+import { invalid, isArray } from "../checks/input.js";
 import type { Match, MatchField, ScoredMatch, WordField } from "./items.js";
-import type { BatchQuery, RankedMatch, RankedQuery, SingleQuery, TextQuery, WordQuery } from "./queries.js";
+import type {
+  BatchQuery,
+  QueryOptions,
+  RankedMatch,
+  RankedQuery,
+  SingleQuery,
+  TextQuery,
+  WordQuery,
+} from "./queries.js";
 
 export type { QueryProfile, QueryStage } from "../async/profile.js";
 
@@ -44,6 +52,14 @@ type MatchesOf<Q extends ProfiledQuery> = Q extends { readonly queryText: string
 export type ProfiledResult<Q extends ProfiledQuery> = Q extends unknown
   ? ProfiledMatches<MatchesOf<Q>> | (number extends Q["include"]["length"] ? MatchesOf<Q> : never)
   : never;
+
+/** Throws `invalid_request` for a query that allows partial results without a profile, which counts the shards that are missing. */
+export function checkPartial(query: Pick<QueryOptions, "allowPartialAfterMs">): void {
+  if (query.allowPartialAfterMs === undefined || asksForProfile(query)) return;
+  throw invalid(
+    'allowPartialAfterMs: requires "profile" in include, which counts the shards that are missing',
+  );
+}
 
 export function asksForProfile<Q extends object>(query: Q): query is Q & ProfiledQuery {
   const { include } = query as { readonly include?: unknown };

@@ -23,6 +23,11 @@ export interface QueryOptions<I extends readonly MatchField[] = readonly MatchFi
    * `profile` besides returns how the query spent its time: see `ProfiledQuery`.
    */
   readonly include?: I;
+  /**
+   * For collections at a service with leaves: milliseconds after which a query leaves out the shards that no leaf has searched, as it does those for
+   * which all leaves failed. Requires `profile` in `include`: its `shardsMissing` counts them. Default: such a query rejects.
+   */
+  readonly allowPartialAfterMs?: number | undefined;
 }
 
 export interface SingleQuery<

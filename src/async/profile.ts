@@ -40,6 +40,8 @@ export interface QueryProfile {
   /** Rows compared by their codes, and by their vectors. */
   readonly rowsCompared: number;
   readonly rowsRead: number;
+  /** Of a collection, which no leaf searched: see `allowPartialAfterMs`. */
+  readonly shardsMissing: number;
 }
 
 type Counts = Omit<QueryProfile, "totalMs" | "stagesMs">;
@@ -51,7 +53,7 @@ const nothing = { waits: 0, requests: 0, bytesRead: 0, cacheHits: 0, cacheMisses
 export class Profile {
   readonly #now: () => number;
   readonly #stagesMs: Record<QueryStage, number> = { ...noTime };
-  readonly #counts: Writable<Counts> = { ...nothing, rowsCompared: 0, rowsRead: 0 };
+  readonly #counts: Writable<Counts> = { ...nothing, rowsCompared: 0, rowsRead: 0, shardsMissing: 0 };
   #stage: QueryStage = "check";
   #since: number;
   #underWay = 0;

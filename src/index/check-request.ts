@@ -71,6 +71,7 @@ export function checkQueryOptions(request: QueryOptions, results: ResultSettings
     effort,
     include: include === undefined ? distanceAlone : fieldsOf(include),
     filter: compiledFilter(filterOf(request, "query")),
+    allowPartialAfterMs: request.allowPartialAfterMs,
     signal,
     reserveBytes: results.reserveBytes,
     rawMetadata: results.rawMetadata,

@@ -4,7 +4,7 @@ import { inspect } from "node:util";
 import { checkItemChange, checkSelection, takeIds } from "../api/check-selection.js";
 import { methodOptions } from "../api/method-options.js";
 import { type ItemGroups, itemGroups } from "../api/item-groups.js";
-import { asksForProfile, withoutProfile } from "../api/profiled-query.js";
+import { asksForProfile, checkPartial, withoutProfile } from "../api/profiled-query.js";
 import { plainResults, type ResultSettings, served } from "../api/served-index.js";
 import type {
   AskingForProfile,
@@ -48,7 +48,7 @@ import type {
   Wraps,
 } from "../api/vector-index.js";
 import { type Calls, generatorOf } from "../async/calls.js";
-import { profiled } from "../async/profile.js";
+import { currentProfile, profiled } from "../async/profile.js";
 import { takeOptions } from "../checks/option-names.js";
 import type { Embedder } from "../embedding/embedder.js";
 import { checkModel, IndexEmbedder } from "../embedding/index-embedder.js";
@@ -150,6 +150,7 @@ export class EncryptedIndex implements VectorIndex {
     results = plainResults,
   ): Promise<Match[] | Match[][] | ProfiledMatches> {
     const taken = takeOwnOptions(options, methodOptions.query);
+    if (currentProfile() === undefined) checkPartial(taken);
     if (asksForProfile(taken)) return this.#profiled(withoutProfile(taken), results);
     const request = taken as SingleQuery | TextQuery | BatchQuery | WordQuery;
     const index = this.#within(request.namespace);

@@ -41,6 +41,7 @@ export interface PartNaming {
 
 interface PartsQuery extends CallOptions, Probing {
   readonly filter?: CompiledFilter;
+  readonly allowPartialAfterMs?: number | undefined;
 }
 
 /** The results of all parts, in their order, each for all vectors. */

@@ -36,6 +36,7 @@ export interface CheckedQuery extends CallOptions, CheckedResults {
   readonly include: ReadonlySet<MatchField>;
   /** Whether to throw `internal` where rows would be read from storage. */
   readonly memoryOnly?: boolean;
+  readonly allowPartialAfterMs?: number | undefined;
 }
 
 /** The matches of one vector. */

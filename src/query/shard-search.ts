@@ -5,6 +5,7 @@
 
 import type { KeyObject } from "node:crypto";
 import type { CompiledFilter } from "../api/filter/compile.js";
+import { currentProfile } from "../async/profile.js";
 import { SealdexError } from "../errors.js";
 import type { NamingKeys } from "../keys/key-ring.js";
 import type { SearchElsewhere, SnapshotPart } from "./combined-snapshot.js";
@@ -21,6 +22,8 @@ export interface ShardSearch extends Probing {
   readonly filter: CompiledFilter | undefined;
   /** Undefined: all items. */
   readonly namespace: string | undefined;
+  /** Undefined: all shards have to be searched. */
+  readonly allowPartialAfterMs?: number | undefined;
 }
 
 /** How a collection names its shards, and the namespaces in all of them. */
@@ -44,12 +47,12 @@ export interface ShardRow {
   readonly score: number;
 }
 
-/** The nearest rows of each shard for each vector, nearest first. */
+/** The nearest rows of each shard for each vector, nearest first; undefined for a shard that is left out. */
 export type SearchShards = (
   search: ShardSearch,
   shards: readonly ShardAddress[],
   signal: AbortSignal | undefined,
-) => Promise<readonly ShardRows[]>;
+) => Promise<readonly (ShardRows | undefined)[]>;
 
 /** For each vector, rows of one shard. */
 export type ShardRows = readonly (readonly ShardRow[])[];
@@ -71,12 +74,16 @@ export function searchByLeaves(
 ): SearchElsewhere {
   const asked = [...parts.keys()].filter((part) => parts[part].snapshot.segments.length > 0);
   const addresses = asked.map((part) => shards[part]);
-  return async (vectors, { topK, effort, filter, signal }) => {
+  return async (vectors, { topK, effort, filter, allowPartialAfterMs, signal }) => {
     const results = parts.map(() => vectors.map((): SearchResult => ({ candidates: [], rows: [] })));
     if (topK === 0 || asked.length === 0) return results;
-    const search = { collection, vectors, topK, effort, filter, namespace };
+    const search = { collection, vectors, topK, effort, filter, namespace, allowPartialAfterMs };
     const found = await searchShards(search, addresses, signal);
-    for (const [i, part] of asked.entries()) results[part] = resultsOf(parts[part].snapshot, found[i]);
+    for (const [i, part] of asked.entries()) {
+      const rows = found[i];
+      if (rows !== undefined) results[part] = resultsOf(parts[part].snapshot, rows);
+      else currentProfile()?.add({ shardsMissing: 1 });
+    }
     return results;
   };
 }

@@ -134,6 +134,72 @@ test("without a leaf that answers, a query fails", async () => {
   });
 });
 
+/** A query that may leave out shards. `ms`: when it does. */
+function partial(notes: VectorIndex, ms: number) {
+  return notes.query({
+    queryVector: vectors[0],
+    topK: 660,
+    recall: "exact",
+    include: ["distance", "profile"],
+    allowPartialAfterMs: ms,
+  });
+}
+
+const aDay = 86_400_000;
+
+test("a query that allows partial results leaves out the shards that no leaf could search, and counts them", async () => {
+  const leaf = await startLeaf();
+  const whole = await partial(await routed(leaf.apiKey, leaf.baseUrl), aDay);
+  expect([whole.matches.length, whole.profile.shardsMissing]).toEqual([660, 0]);
+  const refused = new Set<string>();
+  let failing: string | undefined;
+  const faulty = (): Promise<string> => {
+    const forward = forwardTo(
+      leaf,
+      (found) => found,
+      (text) => {
+        const ids = (JSON.parse(text) as SearchBody).shards.map((shard) => shard.index_id);
+        failing ??= ids[0];
+        if (!ids.includes(failing)) return;
+        for (const id of ids) refused.add(id);
+        throw new Error("this shard cannot be searched");
+      },
+    );
+    return pretender(forward);
+  };
+  const notes = await routed(leaf.apiKey, ...(await Promise.all([faulty(), faulty(), faulty()])));
+  const { matches, profile } = await partial(notes, aDay);
+  expect(refused.size).toBeLessThan(40);
+  expect(profile.shardsMissing).toBe(refused.size);
+  const ids = new Set(matches.map(({ id }) => id));
+  expect(matches).toEqual(whole.matches.filter(({ id }) => ids.has(id)));
+  expect(matches.length).toBeGreaterThan(0);
+  expect(matches.length).toBeLessThan(660);
+  await expect(notes.query({ queryVector: vectors[0] })).rejects.toMatchObject({
+    code: "storage_unavailable",
+  });
+});
+
+test("after the time that a query allows, it waits for no more shards", async () => {
+  const silent = await routed("key", await pretender(() => undefined));
+  const { matches, profile } = await partial(silent, 1);
+  expect([matches, profile.shardsMissing]).toEqual([[], 40]);
+});
+
+test("a query that allows partial results rejects if its caller aborts it, and for errors of other kinds", async () => {
+  const aborting = new AbortController();
+  const reason = new Error("the caller left");
+  const silent = await routed("key", await pretender(() => aborting.abort(reason)));
+  const query = { queryVector: vectors[0], include: ["profile"], allowPartialAfterMs: aDay } as const;
+  await expect(silent.query({ ...query, signal: aborting.signal })).rejects.toBe(reason);
+  const url = await pretender((_, response) => {
+    const detail = { status_code: 409, code: "rollback_detected", detail: "an older state" };
+    response.writeHead(409, { "Content-Type": "application/json" }).end(JSON.stringify(detail));
+  });
+  const other = await routed("key", url);
+  await expect(other.query(query)).rejects.toMatchObject({ code: "rollback_detected" });
+});
+
 test("a leaf answers for no wrong API key and no key of one index, which the caller of a router did not choose", async () => {
   const rootKey = generateKey();
   const leaf = await startLeaf({ issuing: { rootKey, store } });
@@ -330,7 +396,7 @@ test("leaves are a list of URLs, or the addresses of a name", async () => {
 
 interface SearchBody {
   readonly collection: object;
-  readonly shards: readonly object[];
+  readonly shards: readonly { readonly index_id: string }[];
 }
 
 interface Found {

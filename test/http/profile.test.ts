@@ -86,3 +86,27 @@ test("the document of the interface names both", async () => {
   expect(document).toContain('"x-profile"');
   expect(document).toContain('"bytes_read"');
 });
+
+test("partial results are allowed to queries alone that see what is missing", async () => {
+  const allowing = { ...queryVectors, allow_partial_after_ms: 1000 };
+  const problem = 'requires "profile" in include, which counts the shards that are missing';
+  const refused = {
+    status: 422,
+    json: { detail: [{ loc: ["body", "allow_partial_after_ms"], msg: problem }] },
+  };
+  expect(await query(allowing)).toMatchObject(refused);
+  expect(await query(allowing, { "X-Profile": "true" })).toMatchObject(refused);
+  const { json } = await query({ ...allowing, include: ["distance", "profile"] });
+  expect(json).toMatchObject({ results: [{ id: "a" }, { id: "b" }], profile: { shards_missing: 0 } });
+  const index = await createClient(service.address).loadIndex({
+    indexName: address.index_name,
+    indexKey: address.index_key,
+  });
+  const own = { queryVectors: [[1, 0]], allowPartialAfterMs: 1000 };
+  const { profile } = await index.query({ ...own, include: ["profile"] });
+  expect(profile.shardsMissing).toBe(0);
+  await expect(index.query(own)).rejects.toMatchObject({
+    code: "invalid_request",
+    message: `allowPartialAfterMs: ${problem}`,
+  });
+});

@@ -73,6 +73,7 @@ const fieldNames: readonly (readonly [string, string])[] = [
   ["queryContents", "query_contents"],
   ["topK", "top_k"],
   ["nProbes", "n_probes"],
+  ["allowPartialAfterMs", "allow_partial_after_ms"],
   ["filter", "filters"],
   ["deleteAll", "delete_all"],
   ["updateAll", "update_all"],

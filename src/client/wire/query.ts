@@ -35,6 +35,7 @@ export interface QueryBody
   readonly recall?: Maybe<DeclaredRecall>;
   readonly n_probes?: Maybe<number>;
   readonly greedy?: Maybe<boolean>;
+  readonly allow_partial_after_ms?: Maybe<number>;
   readonly include?: Maybe<readonly (WordField | "profile")[]>;
   /** The name of a cross-encoder. */
   readonly rerank?: Maybe<string>;
@@ -75,6 +76,7 @@ export function encodeQuery(address: OpenIndexOptions, query: Query): QueryBody 
     query_contents: encodeContents(queryContents, "queryContents"),
     top_k: checkRange(topK, [0, Number.MAX_SAFE_INTEGER], "topK"),
     ...encodeProbing(query),
+    allow_partial_after_ms: query.allowPartialAfterMs,
     filters: encodeFilter(filterOf(query, "query")),
     include: texts(include, "include"),
     rerank,
@@ -106,6 +108,7 @@ export function decodeQueryOptions(body: Omit<QueryBody, "query_vectors" | "quer
       nProbes: body.n_probes ?? undefined,
       greedy: body.greedy ?? undefined,
     }),
+    allowPartialAfterMs: body.allow_partial_after_ms ?? undefined,
     filter: decodeFilter(body, "query"),
     ...decodeNamespace(body),
     // The library refuses fields that only keyword queries return.

@@ -52,10 +52,12 @@ interface Attempt {
   readonly mayHedge: boolean;
   /** Why the last of them failed, if it did. */
   readonly cause?: unknown;
+  /** Throws an error for which shards may not be left out. Undefined: no error is one for which they may. */
+  readonly leaveOut?: (error: unknown) => void;
 }
 
 /** Rows, or an error that all leaves would answer with. */
-type Answer = { readonly rows: readonly ShardRows[] } | { readonly error: SealdexError };
+type Answer = { readonly rows: readonly (ShardRows | undefined)[] } | { readonly error: SealdexError };
 
 export class Leaves {
   readonly #find: FindLeaves;
@@ -79,7 +81,7 @@ export class Leaves {
     return this.#agent.destroy();
   }
 
-  /** Throws `storage_unavailable` if no leaf answers for a shard, and other errors of leaves. */
+  /** Throws `storage_unavailable` if no leaf answers for a shard that may not be left out, and other errors of leaves. */
   readonly search: SearchShards = async (search, shards, signal) => {
     const leaves = await this.#find().catch((cause: unknown) => {
       throw new SealdexError("storage_unavailable", "leaves: DNS does not have their addresses", { cause });
@@ -88,16 +90,25 @@ export class Leaves {
       if (leaves.join() !== this.#known.join()) this.#ranked.clear();
       this.#known = leaves;
     }
-    return this.#ask(search, shards, { passed: 0, mayHedge: true }, signal);
+    const first = { passed: 0, mayHedge: true };
+    const { allowPartialAfterMs } = search;
+    if (allowPartialAfterMs === undefined) return this.#ask(search, shards, first, signal);
+    const deadline = AbortSignal.timeout(allowPartialAfterMs);
+    const leaveOut = (error: unknown) => {
+      const isLate = deadline.aborted && signal?.aborted !== true;
+      if (!isLate && !(error instanceof SealdexError && error.code === "storage_unavailable")) throw error;
+    };
+    const until = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
+    return this.#ask(search, shards, { ...first, leaveOut }, until);
   };
 
   /** Asks the leaf that comes after some others in the order of each shard, once for all shards of one leaf. */
   async #ask(
     search: ShardSearch,
     shards: readonly ShardAddress[],
-    { passed, mayHedge, cause }: Attempt,
+    { passed, mayHedge, cause, leaveOut }: Attempt,
     signal: AbortSignal | undefined,
-  ): Promise<ShardRows[]> {
+  ): Promise<(ShardRows | undefined)[]> {
     const groups = new Map<string, number[]>();
     for (const [position, shard] of shards.entries()) {
       const leaf = this.#leafOf(shard, passed, cause);
@@ -105,7 +116,7 @@ export class Leaves {
       if (group === undefined) groups.set(leaf, [position]);
       else group.push(position);
     }
-    const results: ShardRows[] = [];
+    const results = shards.map((): ShardRows | undefined => undefined);
     const hasNext = passed + 1 < this.#known.length;
     const asking = Array.from(groups, async ([leaf, positions]) => {
       const own = positions.map((position) => shards[position]);
@@ -121,7 +132,7 @@ export class Leaves {
       if ("error" in found) throw found.error;
       for (const [i, position] of positions.entries()) results[position] = found.rows[i];
     });
-    await Promise.all(asking);
+    await Promise.all(leaveOut === undefined ? asking : asking.map((group) => group.catch(leaveOut)));
     return results;
   }
 

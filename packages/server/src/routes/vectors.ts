@@ -5,6 +5,7 @@ import { type BatchQuery, type Item, type ListItemsOptions, SealdexError } from 
 import {
   type AddressBody,
   asksForProfile,
+  checkPartial,
   decodeAddress,
   decodeBinaryItems,
   decodeBinaryVectors,
@@ -60,6 +61,7 @@ export function addVectorRoutes(app: Server, services: Services): void {
 
   function find(query: Query, body: AddressBody, reply: FastifyReply) {
     return read(body, reply, async (index, results) => {
+      checkPartial(query);
       await checkKeepsVectors(query.include, index);
       const topK = await achievable(query, index, results);
       const request = { ...query, topK, signal: results.signal };

@@ -20,6 +20,9 @@ export const profile = Type.Optional(
       lists: Type.Integer({ description: "Inverted lists that were chosen." }),
       rows_compared: Type.Integer({ description: "Rows compared by their codes." }),
       rows_read: Type.Integer({ description: "Rows compared by their vectors." }),
+      shards_missing: Type.Integer({
+        description: "Shards of a collection that are left out: see allow_partial_after_ms.",
+      }),
     },
     { description: "Returned if `include` has `profile`." },
   ),

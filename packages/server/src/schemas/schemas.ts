@@ -198,6 +198,10 @@ export const queryOptions = {
   ),
   n_probes: optional(Type.Integer(), "Inverted lists to probe. Default 0: chosen by the service."),
   greedy: optional(Type.Boolean(), "Higher recall, slower. Default false."),
+  allow_partial_after_ms: optional(
+    Type.Integer({ minimum: 1 }),
+    "Of a collection at a service with leaves: leaves out shards that no leaf has searched by then. Requires `profile` in include.",
+  ),
   ...unsupported("rerank_mult"),
   namespace,
   filters,
