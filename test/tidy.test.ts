@@ -1,6 +1,6 @@
 /** The rules of the code base that a machine can check. docs/internals/architecture.md explains them. */
 
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
@@ -313,16 +313,29 @@ test("only langchain/ knows LangChain", () => {
   for (const { path } of users) expect(path).toMatch(/^langchain\//);
 });
 
+/** README.md, CONTRIBUTING.md and the pages of docs/, without the copies that the build of the site makes. */
+const documents = [
+  "README.md",
+  "CONTRIBUTING.md",
+  ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".md") && !name.startsWith("site"))
+    .map((name) => `docs/${name}`),
+].map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }));
+
+test("documents name only files that exist", () => {
+  const named = documents.flatMap(({ path, text }) =>
+    Array.from(text.matchAll(/`((?:test|src|bench|scripts)\/[\w/.-]+\.(?:ts|mjs))`/g), ([, file]) => ({
+      path,
+      file,
+    })),
+  );
+  expect(named.length).toBeGreaterThan(50);
+  expect(named.filter(({ file }) => !existsSync(join(root, file)))).toEqual([]);
+});
+
 test("documents have one title each", () => {
-  const documents = [
-    "README.md",
-    "docs/internals/architecture.md",
-    "docs/internals/format.md",
-    "CONTRIBUTING.md",
-  ];
-  for (const name of documents) {
-    const prose = readFileSync(join(root, name), "utf8").replace(/```[\s\S]*?```/g, "");
-    expect(prose.match(/^# /gm), name).toHaveLength(1);
+  for (const { path, text } of documents) {
+    expect(text.replace(/```[\s\S]*?```/g, "").match(/^# /gm), path).toHaveLength(1);
   }
 });
 
@@ -333,13 +346,8 @@ test("documents name only benchmarks and long tests that npm runs, and bench/REA
     ([, name, kind]) => `${kind} ${name}`,
   );
   expect(known.length).toBeGreaterThan(20);
-  const pages = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".md") && !name.startsWith("site"))
-    .map((name) => `docs/${name}`);
   const overview = readFileSync(join(root, "bench", "README.md"), "utf8");
-  const texts = ["README.md", "CONTRIBUTING.md", ...pages].map((name) =>
-    readFileSync(join(root, name), "utf8"),
-  );
+  const texts = documents.map(({ text }) => text);
   const named = Array.from(
     [overview, ...texts].join("").matchAll(/npm run (bench|test:long) -- ([\w-]+)/g),
     ([, command, name]) => `${command === "bench" ? "bench" : "long"} ${name}`,
@@ -374,15 +382,12 @@ function proseOf(path: string, text: string): string[] {
 }
 
 test("comments and documents use plain words", () => {
-  const documents = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
-    // The build of the site puts copies there.
-    .filter((name) => name.endsWith(".md") && !name.startsWith("site"))
-    .map((name) => ({ path: `docs/${name}`, text: readFileSync(join(root, "docs", name), "utf8") }));
+  const pages = documents.filter(({ path }) => path.startsWith("docs/"));
   const code = [
     ...sources(src).map(({ path, text }) => ({ path: `src/${path}`, text })),
     ...server.map(({ path, text }) => ({ path: `packages/server/src/${path}`, text })),
   ];
-  const found = [...code, ...documents].flatMap(({ path, text }) =>
+  const found = [...code, ...pages].flatMap(({ path, text }) =>
     proseOf(path, text).flatMap((line) =>
       phrases
         .filter(([phrase]) => phrase.test(line))
