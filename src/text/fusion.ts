@@ -37,8 +37,8 @@ const defaultAlpha = 0.5;
 const agreementDepth = 10;
 
 /**
- * The rows of both sides, best first; ties by smaller row. A side adds nothing to rows that it
- * lacks.
+ * The rows of both sides, best first. Of equal scores, those that words found come first, in their order, then those of vectors in
+ * theirs: row numbers change when segments are merged. A side adds nothing to rows that it lacks.
  */
 export function fuse(
   words: Ranking,
@@ -64,7 +64,7 @@ export function fuse(
     add(words, (i) => (1 - alpha) * wordScores[i]);
     add(vectors, (i) => alpha * vectorScores[i]);
   }
-  return [...sums].map(([row, score]) => ({ row, score })).sort((x, y) => y.score - x.score || x.row - y.row);
+  return [...sums].map(([row, score]) => ({ row, score })).sort((x, y) => y.score - x.score);
 }
 
 /**

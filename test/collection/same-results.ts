@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import type { Filter } from "../../src/api/filter/compile.js";
 import type { ItemPage, ListItemsOptions, VectorIndex } from "../../src/api/vector-index.js";
 import { seededRandom } from "../../src/engine/random.js";
-import { byScore, onBoth, randomItems, randomVector, type Twins } from "./twins.js";
+import { onBoth, randomItems, randomVector, type Twins } from "./twins.js";
 
 const filters: (Filter | undefined)[] = [
   undefined,
@@ -53,7 +53,7 @@ export async function expectSame(twins: Twins, queries: number): Promise<void> {
         fusion,
       } as const;
       const hybrid = await onBoth(twins, (index) => index.query(query));
-      expect(byScore(hybrid.actual, 100)).toEqual(byScore(hybrid.expected, 100));
+      expect(hybrid.actual).toEqual(hybrid.expected);
     }
     const counts = await onBoth(twins, (index) => index.count({ filter, namespace }));
     expect(counts.actual).toBe(counts.expected);

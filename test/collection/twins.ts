@@ -48,13 +48,6 @@ export async function onBoth<T>({ index, collection }: Twins, call: (index: Vect
   return { expected: await call(index), actual: await call(collection) };
 }
 
-/** Rows of equal fused score are in the order of rows, which are stored elsewhere: so the last ones of a full list may be others. */
-export function byScore(matches: readonly { readonly id: string; readonly score: number }[], topK: number) {
-  const last = matches.length < topK ? -1 : matches.at(-1)?.score;
-  const ordered = matches.toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1));
-  return ordered.map(({ id, score }) => (score === last ? { score } : { id, score }));
-}
-
 const words = [
   "river",
   "stone",

@@ -22,15 +22,17 @@ test("the rows of both sides are there once each, by descending finite scores fr
   fc.assert(
     fc.property(rankings, rankings, fusions, kinds, (words, vectors, fusion, kind) => {
       const found = fuse(words, vectors, fusion, kind);
-      expect(found.map(({ row }) => row).sort()).toEqual(
-        [...new Set([...words.rows, ...vectors.rows])].sort(),
-      );
+      const inOrder = [...new Set([...words.rows, ...vectors.rows])];
+      expect(found.map(({ row }) => row).sort()).toEqual(inOrder.toSorted());
       found.forEach(({ row, score }, i) => {
         expect(score).toBeGreaterThanOrEqual(0);
         expect(score).toBeLessThanOrEqual(1 + 1e-9);
         const before = found[i - 1];
         if (before === undefined) return;
-        expect(before.score > score || (before.score === score && before.row < row)).toBe(true);
+        expect(
+          before.score > score ||
+            (before.score === score && inOrder.indexOf(before.row) < inOrder.indexOf(row)),
+        ).toBe(true);
       });
     }),
   );
@@ -54,8 +56,6 @@ test("a row that is better on both sides is before the other", () => {
 test("a side that found nothing leaves the other's order as it is", () => {
   fc.assert(
     fc.property(rankings, kinds, (ranking, kind) => {
-      const strict = ranking.scores.every((score, i) => i === 0 || score < ranking.scores[i - 1]);
-      fc.pre(strict);
       for (const method of ["automatic", "rank", "scores"] as const) {
         expect(fuse(ranking, none, { method }, kind).map(({ row }) => row)).toEqual(ranking.rows);
         expect(fuse(none, ranking, { method }, kind).map(({ row }) => row)).toEqual(ranking.rows);
