@@ -337,6 +337,17 @@ test("puts of two processes in one millisecond are told apart", async () => {
   expect(found.map(({ value }) => value)).toEqual([{ texts: ["blue"] }]);
 });
 
+test("the last of several puts at once is found by all its texts, whatever the others replaced", async () => {
+  const store = newStore({ dims, embeddings, fields: ["texts[*]"] });
+  await store.put(["n"], "k", { texts: ["red", "green", "blue"] });
+  const values = [{ texts: ["white"] }, { texts: ["otter", "heron", "salmon"] }];
+  await Promise.all(values.map((value) => store.put(["n"], "k", value)));
+  const last = await store.get(["n"], "k");
+  for (const query of (last?.value.texts ?? []) as string[]) {
+    expect(await store.search(["n"], { query })).toMatchObject([{ key: "k", score: expect.closeTo(1) }]);
+  }
+});
+
 test("keys that differ only in where a label ends are different", async () => {
   const store = newStore();
   await store.put(["a", "b"], "c", { n: 1 });

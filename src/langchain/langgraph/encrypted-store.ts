@@ -85,6 +85,8 @@ export type EncryptedStoreArgs = VectorStoreArgsWithout<(typeof ofVectorStore)[n
   readonly index?: SemanticIndex;
 };
 
+/** As many values as `$in` takes. */
+const deletedTogether = 10_000;
 /** Characters of an embedded text that keyword search finds. */
 const wordsMax = 256 * 1024;
 
@@ -189,7 +191,7 @@ export class EncryptedStore extends BaseStore {
     const before = new Map(found.map(({ id, metadata }) => [id, rowOf(metadata)]));
     const embedded = await this.#embed([...puts.values()]);
     const written: Item[] = [];
-    const leftOver: string[] = [];
+    const leftOver: { readonly id: string; readonly turn: number | null }[] = [];
     const now = Date.now();
     for (const [id, put] of puts) {
       const { namespace, key, value } = put;
@@ -203,11 +205,19 @@ export class EncryptedStore extends BaseStore {
         written.push(...chunks, ...newRows);
         rows = newRows.length;
       }
-      for (let row = rows; row < (old?.rows ?? 0); row++) leftOver.push(rowId(id, row));
-      if (old?.stored !== undefined) leftOver.push(...chunkIds(id, old.stored));
+      if (old === undefined) continue;
+      const { turn, stored } = old;
+      for (let row = rows; row < old.rows; row++) leftOver.push({ id: rowId(id, row), turn });
+      if (stored !== undefined)
+        for (const chunk of chunkIds(id, stored)) leftOver.push({ id: chunk, turn: null });
     }
     if (written.length > 0) await index.upsert(written);
-    if (leftOver.length > 0) await index.delete({ ids: leftOver });
+    for (let start = 0; start < leftOver.length; start += deletedTogether) {
+      const some = leftOver.slice(start, start + deletedTogether);
+      // Another put may have written rows with these ids meanwhile.
+      const filter = { turn: { $in: [...new Set(some.map(({ turn }) => turn))] } };
+      await index.delete({ ids: some.map(({ id }) => id), filter });
+    }
   }
 
   /** The embedded texts of each put, with their vectors. */
