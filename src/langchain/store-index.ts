@@ -15,6 +15,7 @@ import type {
   EmbeddedClientOptions,
   HttpClientOptions,
   IndexConfigInput,
+  IndexDescription,
   VectorIndex,
 } from "../api/vector-index.js";
 import type { EncryptedVectorStoreArgs, StoreOptions } from "./store-options.js";
@@ -26,6 +27,8 @@ export interface OpenedIndex {
   readonly index: VectorIndex;
   /** The metric of the index. */
   readonly metric: Metric;
+  /** Of an index that was not created here. */
+  readonly found?: IndexDescription;
 }
 
 export class StoreIndex {
@@ -155,7 +158,7 @@ export class StoreIndex {
         `${name}: expected ${expected}, but index "${indexName}" was created with ${received ?? "none"}; leave ${name} out to use the index as it is`,
       );
     }
-    return { index, metric: found.metric };
+    return { index, metric: found.metric, found };
   }
 
   async #checkModel(index: VectorIndex): Promise<void> {

@@ -80,6 +80,24 @@ describe.each([
     await expect(store.search(["a", ""], strict)).rejects.toThrow("label");
   });
 
+  test("a store without a model lists, writes and deletes the items of one that has words and meaning", async () => {
+    const named = { indexName: `items ${made++}`, indexKey: generateKey(), ...place };
+    const meaning = { dims, embeddings, fields: ["note"] };
+    const first = new EncryptedStore({ ...named, index: { ...meaning, textIndex: true } } as never);
+    await first.put(["notes"], "1", { note: "Salmon swim upstream" });
+    const plain = new EncryptedStore(named as never);
+    await plain.put(["more"], "2", { note: "Herons hunt" });
+    expect(address(await plain.search([], { query: "salmon" }))).toEqual(["more/2", "notes/1"]);
+    expect(await plain.listNamespaces()).toEqual([["more"], ["notes"]]);
+    await plain.delete(["more"], "2");
+    const second = new EncryptedStore({ ...named, index: meaning } as never);
+    await second.put(["notes"], "3", { note: "Error E1047" });
+    for (const store of [first, second]) {
+      expect(address(await store.search([], { query: "E1047", limit: 1 }))).toEqual(["notes/3"]);
+      expect(await store.search([], { query: "+E1047", syntax: "query" })).toHaveLength(1);
+    }
+  });
+
   test("searches by meaning, each item once, however many of its texts are embedded", async () => {
     const store = newStore({ dims, embeddings, fields: ["title", "chapters[*].text"] }, place);
     await store.put(["books"], "fish", {

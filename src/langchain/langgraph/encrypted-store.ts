@@ -79,7 +79,8 @@ const semanticIndexOptions = optionNames<SemanticIndex>("index", {
 const ofVectorStore = ["filter", "metric", "namespace", "shards", "textIndex"] as const;
 
 /**
- * Location and key of the store, as for `EncryptedVectorStore`; `index` enables semantic search.
+ * Location and key of the store, as for `EncryptedVectorStore`; `index` enables semantic search. A store without it reads and writes
+ * the same items, and embeds none.
  */
 export type EncryptedStoreArgs = VectorStoreArgsWithout<(typeof ofVectorStore)[number]> & {
   readonly index?: SemanticIndex;
@@ -104,9 +105,9 @@ export class EncryptedStore extends BaseStore {
   readonly #embedder: Embedder | undefined;
   readonly #fields: readonly string[];
   /** Whether searches include keywords. */
-  readonly #isHybrid: boolean;
+  #isHybrid: boolean;
   /** The vector of rows without an embedded text. */
-  readonly #blank: readonly number[];
+  #blank: readonly number[];
   /** From a random number on: with the time, it tells the puts of two processes apart. */
   #turn = randomInt(2 ** 40);
 
@@ -114,15 +115,15 @@ export class EncryptedStore extends BaseStore {
     super();
     refuseOptions(args, ofVectorStore, "EncryptedStore");
     const index = semantic && takeOptions(semantic, semanticIndexOptions);
-    const textIndex = index?.textIndex ?? false;
+    const textIndex = index?.textIndex;
     const own = takeStoreOptions({ ...args, metric: "cosine", textIndex } as EncryptedVectorStoreArgs);
     this.#index = new StoreIndex(own);
-    this.#isHybrid = textIndex !== false;
+    this.#isHybrid = textIndex !== undefined && textIndex !== false;
     this.#probing = storeProbing(own);
     this.#models = new Models(own.models);
     this.#embedder = index && this.#models.embedder(index.embeddings, "embeddings");
     this.#fields = [...(index?.fields ?? ["$"])];
-    this.#blank = Array.from({ length: index?.dims ?? 1 }, () => 0);
+    this.#blank = blankOf(index?.dims);
   }
 
   /** Throws `invalid_request`, and writes nothing, if an operation has an unknown property. */
@@ -146,7 +147,7 @@ export class EncryptedStore extends BaseStore {
       const listing = takeListing(operation as ListNamespacesOperation);
       return (index) => this.#listNamespaces(index, listing);
     });
-    const { index } = await this.#index.open();
+    const index = await this.#open();
     const read = await Promise.all(reads.map((of) => of(index)));
     if (puts.size > 0) await this.#put(index, puts);
     return read as OperationResults<Op>;
@@ -178,6 +179,14 @@ export class EncryptedStore extends BaseStore {
 
   [inspect.custom](): string {
     return `EncryptedStore(${JSON.stringify(this.#index.indexName)})`;
+  }
+
+  /** An existing index is used as it is, whatever this store embeds. */
+  async #open(): Promise<VectorIndex> {
+    const { index, found } = await this.#index.open();
+    if (found?.dimension !== undefined) this.#blank = blankOf(found.dimension);
+    if (found !== undefined) this.#isHybrid = found.textIndex ?? false;
+    return index;
   }
 
   async #get(index: VectorIndex, id: string): Promise<StoreItem | null> {
@@ -286,4 +295,8 @@ export class EncryptedStore extends BaseStore {
     const rows = await latestRows(index, { row: 0 }, this.#blank);
     return namespacesOf(rows, operation);
   }
+}
+
+function blankOf(dims = 1): number[] {
+  return Array.from({ length: dims }, () => 0);
 }
