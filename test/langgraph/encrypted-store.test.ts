@@ -320,6 +320,39 @@ describe("a filter of several filters", () => {
   );
 });
 
+test.each([
+  "title",
+  "none.title",
+  "tags[*]",
+  "tags[0]",
+  "tags[-1]",
+  "chapters[*].text",
+  "chapters.*.text",
+  "chapters[*].by.name",
+  "about.*",
+  "{title,about.place}",
+  "chapters[*].{text, by.name, }",
+])("%s names the texts that it names for LangGraph's own store", async (path) => {
+  const value = {
+    title: "Otters",
+    tags: ["river", 5, true, null],
+    chapters: [{ text: "Food", by: { name: "Ann" } }, { text: "Sleep" }],
+    about: { place: "Oslo", year: 1999 },
+  };
+  const embedded = async (store: (index: SemanticIndex) => BaseStore) => {
+    const seen: string[] = [];
+    const embedDocuments = async (texts: string[]) => {
+      seen.push(...texts);
+      return embeddings.embedDocuments(texts);
+    };
+    const embedQuery = (text: string) => embeddings.embedQuery(text);
+    await store({ dims, embeddings: { embedDocuments, embedQuery }, fields: [path] }).put(["n"], "k", value);
+    return seen.sort();
+  };
+  const expected = await embedded((index) => new InMemoryStore({ index: index as never }));
+  expect(await embedded(newStore)).toEqual(expected);
+});
+
 test("puts of two processes in one millisecond are told apart", async () => {
   const resume = new Map<string, () => void>();
   let bothHaveRead: () => void;

@@ -100,26 +100,36 @@ function onValue(filter: unknown): Filter {
 
 /**
  * The texts at a path of a value: `$` (the whole value as JSON), `title`, `metadata.title`,
- * `chapters[*].content`, `authors[0].name`, `tags[-1]`. Numbers and booleans count as texts,
- * objects and arrays as their JSON.
+ * `chapters[*].content`, `authors[0].name`, `tags[-1]`, `metadata.*`, `{title,metadata.author}`. Numbers and booleans count as
+ * texts, objects and arrays as their JSON.
  */
 export function textsAt(value: unknown, path: string): string[] {
   if (path === "$") return [JSON.stringify(value)];
+  return valuesAt(value, path).map((part) =>
+    typeof part === "object" ? JSON.stringify(part) : String(part),
+  );
+}
+
+function valuesAt(value: unknown, path: string): unknown[] {
   let reached: unknown[] = [value];
-  for (const step of path.split(/\.|(?=\[)/).filter((part) => part !== "")) {
+  for (const step of path.match(/\{[^}]*\}|\[[^\]]*\]|[^.[{]+/g) ?? []) {
     reached = reached
       .flatMap((part) => take(part, step))
       .filter((part) => part !== undefined && part !== null);
   }
-  return reached.map((part) => (typeof part === "object" ? JSON.stringify(part) : String(part)));
+  return reached;
 }
 
 function take(value: unknown, step: string): unknown[] {
+  if (typeof value !== "object" || value === null) return [];
+  if (step === "*") return Object.values(value);
+  if (step.startsWith("{")) {
+    return (step.match(/[^\s,{}][^,{}]*/g) ?? []).flatMap((path) => valuesAt(value, path.trim()));
+  }
   const [, position] = /^\[(\*|-?\d+)\]$/.exec(step) ?? [];
   if (position !== undefined) {
     if (!Array.isArray(value)) return [];
     return position === "*" ? (value as unknown[]) : [value.at(Number(position))];
   }
-  if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return [];
-  return [(value as Value)[step]];
+  return Object.hasOwn(value, step) ? [(value as Value)[step]] : [];
 }
