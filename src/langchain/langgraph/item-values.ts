@@ -12,7 +12,6 @@ import { decodeValue, encodeValue, type Value, type ValueWithBytes } from "./val
 const valuesTogether = 8;
 /** JSON of a value that is stored as metadata, so that filters need not read the value. */
 const fieldBytesMax = 48 * 1024;
-const idsPerPage = 1000;
 
 /** A row, and its score if it is the result of a query. */
 export type ScoredRow = ItemRow & { readonly score?: number };
@@ -114,14 +113,7 @@ export async function bestOfEach(index: VectorIndex, matches: readonly Scored[])
 
 /** Reads more rows than one query returns. */
 async function allMatching(index: VectorIndex, filter: Filter): Promise<ItemRow[]> {
-  const { matches } = compileFilter(filter);
   const rows: ItemRow[] = [];
-  let after: string | undefined;
-  for (;;) {
-    const ids = await index.listIds({ limit: idsPerPage, ...(after !== undefined && { after }) });
-    const items = await index.get(ids, { include: ["metadata"] });
-    for (const { metadata } of items) if (matches(metadata as Metadata)) rows.push(rowOf(metadata));
-    if (ids.length < idsPerPage) return rows;
-    after = ids[ids.length - 1];
-  }
+  for await (const { metadata } of index.items({ filter, include: ["metadata"] })) rows.push(rowOf(metadata));
+  return rows;
 }
