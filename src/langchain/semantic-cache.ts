@@ -60,13 +60,15 @@ export class EncryptedSemanticCache extends BaseCache {
     const filter = { context, $or: [{ expiresAt: null }, { expiresAt: { $gt: Date.now() } }] };
     const vector = await this.#store.embeddings.embedQuery(question);
     const nearest = await this.#store.similaritySearchVectorWithScore(vector, candidates, filter);
-    for (const [{ pageContent }, score] of nearest) {
-      const stored = JSON.parse(pageContent) as Entry;
-      const isNear = 2 * score - 1 >= this.#scoreThreshold && isSameQuestion(question, stored.question);
-      if (!isNear && question !== stored.question) continue;
-      return stored.generations.map((generation) => deserializeStoredGeneration(generation) as Generation);
-    }
-    return null;
+    const entries = nearest.map(([{ pageContent }, score]) => ({
+      score,
+      ...(JSON.parse(pageContent) as Entry),
+    }));
+    const isNear = ({ score, question: stored }: (typeof entries)[number]) =>
+      2 * score - 1 >= this.#scoreThreshold && isSameQuestion(question, stored);
+    // Of questions that the model reads alike, the same one.
+    const entry = entries.find((stored) => stored.question === question) ?? entries.find(isNear);
+    return entry?.generations.map((stored) => deserializeStoredGeneration(stored) as Generation) ?? null;
   }
 
   override async update(prompt: string, llmKey: string, value: Generation[]): Promise<void> {
@@ -130,10 +132,14 @@ const negation =
 /** A word without numbers. Models read `-5` like `5`, and know few operators, currencies and emoji. */
 const letters = /^[\p{L}\p{M}']+$/u;
 
-/** Words, and the signs that are no punctuation of sentences: `.` and `-` only if they begin a number. */
+/** Words, and the signs that are no punctuation of sentences: `.` and dashes only before a number, `!` only behind one. */
 function wordsOf(text: string): string[] {
   const plain = text.normalize("NFKC").toLowerCase().replaceAll("’", "'");
-  return plain.match(/[\p{L}\p{M}\p{N}']+(?:[.,:/-]\p{N}+)*|[.-](?=\.?\p{N})|[\p{S}*/%&#@()[\]{}]/gu) ?? [];
+  return (
+    plain.match(
+      /[\p{L}\p{M}\p{N}']+(?:[.,:/-]\p{N}+)*|\.(?=\p{N})|\p{Pd}(?=\s*\.?\p{N})|(?<=\p{N})!|[\p{S}\p{Pc}*/%&#@()[\]{}]/gu,
+    ) ?? []
+  );
 }
 
 function digest(text: string): string {

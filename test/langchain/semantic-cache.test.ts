@@ -64,6 +64,15 @@ test("looks past the nearest question if that has another number", async () => {
   expect(await cache.lookup("What does error E1048 mean?", "model")).toEqual(answer("broken"));
 });
 
+test("prefers the answer to the same question among those that the model reads alike", async () => {
+  const cache = cacheOf({ scoreThreshold: 0.8 });
+  const questions = ["Is IT Paris?", "Is it Paris?", "Is it paris?"];
+  for (const question of questions) await cache.update(question, "model", answer(question));
+  for (const question of questions) {
+    expect(await cache.lookup(question, "model")).toEqual(answer(question));
+  }
+});
+
 test("keeps no answer to a message of images alone, and compares the end of a long one", async () => {
   const cache = cacheOf();
   await cache.update("System: Describe it.\nHuman: ", "model", answer("a heron"));

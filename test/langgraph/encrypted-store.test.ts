@@ -64,7 +64,7 @@ describe.each([
     expect(found[0].score).toBeGreaterThan(found[1].score as number);
     expect(found[2].score).toBeUndefined();
     expect(address(await store.search(["notes"], { query: "old files", limit: 1 }))).toEqual(["notes/files"]);
-    await store.put(["notes"], "disk", { note: "Delete old files too" });
+    await store.put(["notes"], "disk", { note: "Delete old files from the disk too" });
     const operators = { query: '+"too" -files' };
     const all = ["notes/files", "notes/disk", "notes/silent"];
     expect(address(await store.search(["notes"], operators))).toEqual(all);
