@@ -90,6 +90,23 @@ describe.each([
   });
 });
 
+test.runIf(canStart(redis))("enqueue ends when its server refuses it, hangs or is gone", async () => {
+  const server = await startRedis();
+  const enqueue = (address: string) => run(["enqueue", "train", "--index", "i"], { SEALDEX_QUEUE: address });
+  const refused = await enqueue(server.address.replace(/:[^:@]+@/, ":wrong@"));
+  await server.pause();
+  const hanging = await enqueue(server.address);
+  await server.resume();
+  await server.down();
+  const gone = await enqueue(server.address);
+  const reasons = ["WRONGPASS", "Command timed out", "connect ECONNREFUSED"];
+  for (const [i, ended] of [refused, hanging, gone].entries()) {
+    expect(ended).toMatchObject({ code: 1, stdout: "" });
+    expect(ended.stderr).toContain(`error: --queue: the jobs could not be queued (${reasons[i]}`);
+  }
+  await server.stop();
+});
+
 test.each<[string[], RegExp]>([
   [["train", "--index", "i"], /^error: --queue: expected a URL, or SEALDEX_QUEUE, got neither/],
   [["train", "--index", "i", "--queue", "amqp://host"], /^error: --queue: expected redis/],

@@ -1,6 +1,7 @@
 /** Queues of jobs: BullMQ on Redis, pg-boss on PostgreSQL. Both are optional packages. */
 
 import type { JobsOptions } from "bullmq";
+import { SealdexError } from "sealdex/core";
 import { invalid, type PeerPackage } from "sealdex/wire";
 import { loadPackage } from "./load-package.js";
 
@@ -15,6 +16,8 @@ const queueName = "sealdex";
 /** Attempts of a job, those of killed workers included, each after twice the time. */
 const attempts = 10;
 const daySeconds = 24 * 60 * 60;
+/** How long the server may take to answer whoever adds jobs. */
+const commandMsMax = 10_000;
 
 /** `redis://…`, `rediss://…` or `postgres://…`. Throws `invalid_request`, or `not_supported` without the package. */
 export async function openQueue(url: string, onError: (error: Error) => void): Promise<JobQueue> {
@@ -32,9 +35,6 @@ const bullMqPackage: PeerPackage = {
 
 async function openBullMq(url: string, onError: (error: Error) => void): Promise<JobQueue> {
   const { Queue, Worker } = await loadPackage(() => import("bullmq"), bullMqPackage);
-  const connection = { url };
-  const queue = new Queue(queueName, { connection });
-  queue.on("error", onError);
   const opts: JobsOptions = {
     attempts,
     backoff: { type: "exponential", delay: 1000 },
@@ -42,11 +42,23 @@ async function openBullMq(url: string, onError: (error: Error) => void): Promise
   };
   return {
     async add(jobs) {
-      await queue.addBulk(jobs.map((data) => ({ name: queueName, data, opts })));
+      // Someone waits for the end of it, so it does not wait for the server as a worker does.
+      const connection = { url, retryStrategy: () => null, commandTimeout: commandMsMax };
+      const queue = new Queue(queueName, { connection });
+      // It rejects with the same.
+      queue.on("error", () => undefined);
+      try {
+        await queue.addBulk(jobs.map((data) => ({ name: queueName, data, opts })));
+      } catch (cause) {
+        const detail = `--queue: the jobs could not be queued (${(cause as Error).message})`;
+        throw new SealdexError("storage_unavailable", detail, { cause });
+      } finally {
+        await queue.close();
+      }
     },
     async work(run, stopped) {
       const worker = new Worker(queueName, ({ data }) => run(data), {
-        connection: { ...connection, maxRetriesPerRequest: null },
+        connection: { url, maxRetriesPerRequest: null },
         maxStalledCount: attempts,
         stalledInterval: 10_000,
       });
@@ -54,7 +66,7 @@ async function openBullMq(url: string, onError: (error: Error) => void): Promise
       await stopped;
       await worker.close();
     },
-    close: () => queue.close(),
+    close: async () => undefined,
   };
 }
 
