@@ -42,6 +42,6 @@ function resolving(hostname: string, port: string): FindLeaves {
       if (before === undefined) throw error;
       return before;
     });
-    return before ?? found;
+    return found;
   };
 }
