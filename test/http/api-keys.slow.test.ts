@@ -1,5 +1,6 @@
 /** Permissions of API keys over HTTP: scopes, indexes, rates, and who may issue keys. */
 
+import { type IncomingMessage, request } from "node:http";
 import { connect } from "node:net";
 import { once } from "node:events";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -196,6 +197,32 @@ test("a revoked key is refused at once by the process that revoked it", async ()
   expect((await send("DELETE", `/v1/keys/${id}`, { "X-API-Key": rootKey })).status).toBe(200);
   expect((await send("GET", "/v1/indexes/list", headers)).status).toBe(401);
   expect((await send("DELETE", `/v1/keys/${id}`, { "X-API-Key": rootKey })).status).toBe(404);
+});
+
+test("a training that waits does not run once its key is revoked", async () => {
+  await service.close();
+  await start({ longRequestsMax: 1 });
+  const { id, ...headers } = await issue({ scopes: ["write"] });
+  const { hostname, port } = new URL(service.baseUrl);
+  const train = (apiKey: string) =>
+    request({
+      hostname,
+      port,
+      path: "/v1/indexes/train",
+      method: "POST",
+      headers: { "Content-Type": "application/json", "X-API-Key": apiKey, Expect: "100-continue" },
+    });
+  // Has the only place, since its body is never sent.
+  const running = train(service.apiKey).on("error", () => undefined);
+  running.flushHeaders();
+  await once(running, "continue");
+  const waiting = train(headers["X-API-Key"]);
+  waiting.end(JSON.stringify({ index_name: "absent", index_key: generateKey() }));
+  await once(waiting, "continue");
+  expect((await send("DELETE", `/v1/keys/${id}`, { "X-API-Key": rootKey })).status).toBe(200);
+  running.destroy();
+  const [{ statusCode }] = (await once(waiting, "response")) as [IncomingMessage];
+  expect(statusCode).toBe(401);
 });
 
 test("keys are listed with their permissions, without their secrets", async () => {

@@ -85,6 +85,10 @@ export function requireApiKeys(
   });
   // Not async: fastify must continue within this call.
   scope.addHook("onRequest", (request, _reply, done) => onBehalfOf(ownerOf(request), done));
+  // The key may have been revoked while the request waited for those before it.
+  scope.addHook("preHandler", async (request, reply) => {
+    if (request.routeOptions.config.isLong === true) await identify(request, reply);
+  });
   scope.addHook("preHandler", (request, _reply, done) => {
     const { caller } = request;
     const { indexName } = addressOf(request);
