@@ -291,6 +291,17 @@ test("users of an index are keys for it alone", async () => {
   expect((await send("POST", "/v1/indexes/describe", user, address)).status).toBe(401);
 });
 
+test("an index with the longest name has users", async () => {
+  const root = { "X-API-Key": rootKey };
+  for (const name of ["n".repeat(128), "\u{1f600}".repeat(32)]) {
+    await service.newIndex({ index_name: name });
+    const path = `/v1/indexes/${encodeURIComponent(name)}/users`;
+    expect((await send("POST", path, root, { permissions: ["read"] })).status).toBe(200);
+    const answer = await send("GET", path.replace("/users", "n/users"), root);
+    expect(answer).toMatchObject({ status: 422, body: { code: "invalid_request" } });
+  }
+});
+
 test("a service without a root key issues no keys and says so", async () => {
   await service.close();
   service = await startService();

@@ -1,7 +1,12 @@
 /** The HTTP server of the service: time-outs, parser errors, log, request ids. */
 
 import { randomUUID } from "node:crypto";
-import type { IncomingMessage, Server as NodeServer, ServerResponse } from "node:http";
+import {
+  type IncomingMessage,
+  maxHeaderSize,
+  type Server as NodeServer,
+  type ServerResponse,
+} from "node:http";
 import type { TypeBoxTypeProvider } from "@fastify/type-provider-typebox";
 import {
   fastify,
@@ -53,6 +58,8 @@ export function newServer({ limits, log, trustProxy = [], certificates }: Server
   const tls = certificates && { ...timeouts, handshakeTimeout: headersMsMax, ...certificates };
   const options: FastifyHttpOptions<NodeServer> = {
     bodyLimit: smallBodyBytesMax,
+    // Names are checked where they are used. Node limits the length of all headers to this.
+    routerOptions: { maxParamLength: maxHeaderSize },
     trustProxy: trustProxy.length > 0 ? trustProxy : false,
     requestTimeout: requestMsMax,
     http: timeouts,
