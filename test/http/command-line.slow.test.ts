@@ -294,6 +294,11 @@ test.each<[string[], Record<string, string>, RegExp]>([
     { SEALDEX_INDEX_LOCATION: "file:./data", SEALDEX_ROOT_KEY: "r".repeat(32) },
     /^error: --expires: expected/,
   ],
+  [
+    ["create", "--name", "a", "--scope", "read", "--expires", "3600"],
+    { SEALDEX_INDEX_LOCATION: "file:./data", SEALDEX_ROOT_KEY: "r".repeat(32) },
+    /^error: --expires: expected/,
+  ],
   [["create", "--name", "a", "--scope", "root"], {}, /^error: .*Allowed choices are read, write, admin/],
   [["create", "--scope", "read"], {}, /^error: required option '--name <text>'/],
 ])("keys %j with %j reports the error in one line", async (args, env, message) => {
