@@ -182,6 +182,23 @@ test("SIGTERM ends a service when its running requests are answered, though thei
   expect(await stopped).toBe(0);
 });
 
+test("SIGTERM ends a service though requests are never sent whole", async () => {
+  const apiKey = generateKey();
+  const environment = { SEALDEX_INDEX_LOCATION: "memory:", SEALDEX_API_KEYS: apiKey };
+  const { port } = new URL(await serve({ ...environment, SEALDEX_REQUEST_MS_MAX: "2000" }));
+  const head = `Host: x\r\nX-API-Key: ${apiKey}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n`;
+  const texts = [
+    `POST /v1/indexes/create HTTP/1.1\r\n${head}Expect: 100-continue\r\n\r\n{`,
+    `GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\nGET /v1/he`,
+  ];
+  for (const text of texts) {
+    const socket = connect(Number(port), "127.0.0.1").on("error", () => undefined);
+    socket.write(text);
+    await once(socket, "data");
+  }
+  expect(await stop("SIGTERM")).toBe(0);
+});
+
 test("a service that others can reach without TLS says so when it starts", async () => {
   const environment = { SEALDEX_INDEX_LOCATION: "memory:", SEALDEX_API_KEYS: "x".repeat(16) };
   await serve({ ...environment, SEALDEX_HOST: "0.0.0.0" });

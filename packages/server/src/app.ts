@@ -84,7 +84,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const app = newServer({ limits, log, trustProxy, certificates });
-  limitConnections(app, limits.connectionsMax);
+  limitConnections(app, limits);
   limitAddresses(app, limits, siblings);
   if (corsOrigins.length > 0) await allowOrigins(app, corsOrigins);
   await addDocumentation(app, version, dashboard !== undefined);

@@ -6,6 +6,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Server } from "./http-server.js";
+import type { Limits } from "./limits.js";
 import { networkOf } from "./request-address.js";
 
 interface Connection {
@@ -17,7 +18,7 @@ interface Connection {
   isUnused: boolean;
 }
 
-export function limitConnections(app: Server, connectionsMax: number): void {
+export function limitConnections(app: Server, { connectionsMax, requestMsMax }: Limits): void {
   /**
    * Oldest first. By peer, since with TLS the socket of a request is another object than that of
    * its connection.
@@ -60,6 +61,14 @@ export function limitConnections(app: Server, connectionsMax: number): void {
     isStopping = true;
     // Node does not count them as idle and would wait for them.
     for (const { isUnused, socket } of connections.values()) if (isUnused) socket.destroy();
+    // Node ends no more requests that are sent too slowly, and would wait for them as well.
+    const endLate = () => {
+      for (const { responses, socket } of connections.values()) {
+        const areWhole = responses.size > 0 && [...responses].every(({ req }) => req.complete);
+        if (!areWhole) socket.destroy();
+      }
+    };
+    setTimeout(endLate, requestMsMax).unref();
   });
   // Tells clients that send one request at a time. Further ones that are under way need the connection.
   app.addHook("onSend", (request, reply, _payload, done) => {
