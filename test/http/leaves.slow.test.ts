@@ -117,6 +117,14 @@ test.each([
   await expect(answers(alone)).rejects.toMatchObject({ code: "storage_unavailable" });
 });
 
+test("an error of another service is none of a leaf, and another leaf is asked", async () => {
+  const leaf = await startLeaf();
+  const foreign = await pretender((_, response) => response.writeHead(404).end('{"detail":"Not Found"}'));
+  expect(await answers(await routed(leaf.apiKey, foreign, leaf.baseUrl))).toEqual(expected);
+  const alone = await routed(leaf.apiKey, foreign);
+  await expect(answers(alone)).rejects.toMatchObject({ code: "storage_unavailable" });
+});
+
 test("a query that its caller aborts rejects with the reason", async () => {
   const aborting = new AbortController();
   const reason = new Error("the caller left");

@@ -155,7 +155,7 @@ export class Leaves {
     const ended = (result: "done" | "failed") =>
       this.#times?.asked(leaf, performance.now() - startedAt, result);
     try {
-      const { statusCode, body } = await request(leaf + leafRoute, {
+      const { statusCode, headers, body } = await request(leaf + leafRoute, {
         dispatcher: this.#agent,
         method: "POST",
         headers: this.#headers,
@@ -163,6 +163,9 @@ export class Leaves {
         signal,
       });
       const answer = await body.json();
+      // Of another service, which has the address that a leaf had.
+      if (statusCode !== 200 && headers["x-error-code"] === undefined)
+        throw new Error(`status ${statusCode}`);
       if (statusCode !== 200) throw decodeError(statusCode, answer);
       const rows = decodeFound(answer, shards, search);
       this.#recentOf(search).record(Math.max(1, Math.round(1000 * (performance.now() - startedAt))));
