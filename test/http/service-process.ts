@@ -26,7 +26,7 @@ export async function startProcess(environment: Record<string, string>, port = 0
     let output = "";
     const read = (chunk: Buffer) => {
       output = (output + chunk.toString()).slice(-10_000);
-      const [, url] = /listening at (http:\/\/[\d.:]+)/.exec(output) ?? [];
+      const [, url] = /listening at (https?:\/\/[\d.:]+)/.exec(output) ?? [];
       if (url !== undefined) resolve(url);
     };
     child.stdout.on("data", read);

@@ -57,6 +57,11 @@ export function limitConnections(app: Server, { connectionsMax, requestMsMax }: 
       if (isStopping && connection.responses.size === 0) request.socket.destroySoon();
     });
   });
+  // Of a connection that was reset before: neither limits nor the audit log would know whose it is.
+  app.addHook("onRequest", ({ socket }, _reply, done) => {
+    if (socket.remoteAddress === undefined) socket.destroy();
+    else done();
+  });
   app.addHook("preClose", async () => {
     isStopping = true;
     // Node does not count them as idle and would wait for them.
