@@ -225,6 +225,30 @@ test("a training that waits does not run once its key is revoked", async () => {
   expect(statusCode).toBe(401);
 });
 
+test("a training that waits keeps no room for bodies from other requests", async () => {
+  await service.close();
+  const bytes = 1024 * 1024;
+  await start({ longRequestsMax: 1, bodiesBytesMax: bytes, queryBytesMax: bytes, waitMsMax: 500 });
+  const { hostname, port } = new URL(service.baseUrl);
+  const headers = { "Content-Type": "application/json", "X-API-Key": service.apiKey, Expect: "100-continue" };
+  const train = { hostname, port, path: "/v1/indexes/train", method: "POST" };
+  // Their bodies are never sent. That of the second may have any length.
+  const held = [];
+  for (const more of [{ "Content-Length": 9 }, { "Transfer-Encoding": "chunked" }]) {
+    const sent = request({ ...train, headers: { ...headers, ...more } }).on("error", () => undefined);
+    sent.flushHeaders();
+    await once(sent, "continue");
+    held.push(sent);
+  }
+  const body = {
+    index_name: "absent",
+    index_key: generateKey(),
+    items: [{ ...item, contents: "x".repeat(99_999) }],
+  };
+  expect((await service.post("/v1/vectors/upsert", body)).status).toBe(404);
+  for (const sent of held) sent.destroy();
+});
+
 test("keys are listed with their permissions, without their secrets", async () => {
   const expires = Date.now() + 3_600_000;
   const { id, ...headers } = await issue({ scopes: ["read", "read"], indexes: ["x"], expires_at: expires });

@@ -41,10 +41,11 @@ export function limitRequests(scope: Server, limits: Limits): void {
     const { bodies, short } = isPart === true ? ofRouters : ofClients;
     // Clients time out and retry; an early refusal tells them when.
     const untilTooLate = once(() => untilLate(reply, waitMsMax, () => tooBusy(waitMsMax)));
+    // A long one first: it would keep its bytes from others for as long as it waits.
+    if (isLong === true) await enter(long, 1, reply, () => untilDisconnected(reply));
     // Bytes first: a request that waits for them must not count as running.
     if (length > smallBytes) await enter(bodies, length, reply, untilTooLate);
     if (isLong !== true) await enter(short, 1, reply, untilTooLate);
-    else await enter(long, 1, reply, () => untilDisconnected(reply));
     return payload;
   });
 }
