@@ -202,7 +202,7 @@ test("a query that allows partial results rejects if its caller aborts it, and f
   await expect(silent.query({ ...query, signal: aborting.signal })).rejects.toBe(reason);
   const url = await pretender((_, response) => {
     const detail = { status_code: 409, code: "rollback_detected", detail: "an older state" };
-    response.writeHead(409, { "Content-Type": "application/json" }).end(JSON.stringify(detail));
+    response.writeHead(409, { "X-Error-Code": detail.code }).end(JSON.stringify(detail));
   });
   const other = await routed("key", url);
   await expect(other.query(query)).rejects.toMatchObject({ code: "rollback_detected" });
