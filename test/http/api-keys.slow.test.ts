@@ -249,6 +249,41 @@ test("a training that waits keeps no room for bodies from other requests", async
   for (const sent of held) sent.destroy();
 });
 
+test("a request behind a training on its connection keeps no place while that waits", async () => {
+  await service.close();
+  await start({ longRequestsMax: 1, requestsMax: 1, waitMsMax: 3_600_000 });
+  const { hostname, port } = new URL(service.baseUrl);
+  const headers = { "Content-Type": "application/json", "X-API-Key": service.apiKey, Expect: "100-continue" };
+  // Has the only place, since its body is never sent.
+  const running = request({ hostname, port, path: "/v1/indexes/train", method: "POST", headers });
+  running.on("error", () => undefined).flushHeaders();
+  await once(running, "continue");
+  const head = `HTTP/1.1\r\nHost: x\r\nX-API-Key: ${service.apiKey}\r\n`;
+  const train = `POST /v1/indexes/train ${head}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`;
+  const list = `GET /v1/indexes/list ${head}\r\n`;
+  const health = `GET /v1/health ${head}\r\n`;
+  const socket = connect(Number(port), hostname).on("error", () => undefined);
+  socket.write(train + list);
+  // Sent on a connection of its own, after the others were read.
+  const other = connect(Number(port), hostname).on("error", () => undefined);
+  for (const text of [health, list]) {
+    other.write(text);
+    const [answer] = (await once(other, "data")) as [Buffer];
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 200 /);
+  }
+  running.destroy();
+  const answers = await new Promise<string>((resolve) => {
+    let text = "";
+    socket.on("data", (chunk: Buffer) => {
+      text += chunk.toString();
+      if (text.split("HTTP/1.1 ").length === 3) resolve(text);
+    });
+  });
+  expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 422", "HTTP/1.1 200"]);
+  other.destroy();
+  socket.destroy();
+});
+
 test("keys are listed with their permissions, without their secrets", async () => {
   const expires = Date.now() + 3_600_000;
   const { id, ...headers } = await issue({ scopes: ["read", "read"], indexes: ["x"], expires_at: expires });

@@ -98,36 +98,6 @@ test("a client that leaves, whatever it was doing, is no error of the service", 
   expect(log.filter((line) => (JSON.parse(line) as { level: number }).level >= 50)).toEqual([]);
 });
 
-test("a client that leaves with several requests under way gives the places of all back", async () => {
-  const log: string[] = [];
-  let fail = () => {};
-  let reached = () => {};
-  const atStorage = new Promise<void>((resolve) => (reached = resolve));
-  const list = () =>
-    new Promise<never>((_, reject) => {
-      fail = () => reject(new SealdexError("storage_unavailable", "nobody waits for it"));
-      reached();
-    });
-  service = await startService({
-    indexLocation: { ...createMemoryStore(), list },
-    checkStorage: () => new Promise(() => undefined),
-    limits: { requestsMax: 1, waitingMax: 0 },
-    log: { write: (line) => log.push(line) },
-  });
-  const body = JSON.stringify({ index_name: "x", index_key: "0".repeat(64), query_vectors: [1] });
-  const socket = open(
-    "GET /v1/health/ready HTTP/1.1\r\nHost: x\r\n\r\n" +
-      `POST /v1/vectors/query HTTP/1.1\r\nHost: x\r\nX-API-Key: ${service.apiKey}\r\n` +
-      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-  );
-  await atStorage;
-  socket.destroy();
-  while (!log.some((line) => line.includes('"aborted":true'))) await new Promise(setImmediate);
-  const { status } = await service.get("/v1/embedding-models");
-  fail();
-  expect(status).toBe(200);
-});
-
 test.each([
   ["storage_unavailable", 503, "the storage did not respond; see its log"],
   ["corrupt", 500, "stored data was modified or is damaged; see its log"],

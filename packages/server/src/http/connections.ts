@@ -1,6 +1,6 @@
 /**
  * Limits the connections of the service: a further one closes one of the address with the most, so
- * that no address keeps others out.
+ * that no address keeps others out. Requests of one connection are served one after the other.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -13,7 +13,7 @@ interface Connection {
   readonly peer: string;
   readonly socket: Socket;
   readonly network: string;
-  /** Of requests under way; several if the client sends further ones before the first is answered. */
+  /** Of requests under way, in their order; several if the client sends further ones before the first is answered. */
   readonly responses: Set<ServerResponse>;
   isUnused: boolean;
 }
@@ -24,15 +24,17 @@ export function limitConnections(app: Server, { connectionsMax, requestMsMax }: 
    * its connection.
    */
   const connections = new Map<string, Connection>();
+  /** The newest request of a socket, while it is under way. TLS may emit some when the connection is closed already. */
+  const newest = new WeakMap<Socket, ServerResponse>();
   let isStopping = false;
 
-  const closeOne = (newest: Connection) => {
+  const closeOne = (last: Connection) => {
     const counts = new Map<string, number>();
     for (const { network } of connections.values()) counts.set(network, (counts.get(network) ?? 0) + 1);
     const most = Math.max(...counts.values());
     const others = [...connections].filter(([, { network }]) => counts.get(network) === most);
-    const isOfMost = counts.get(newest.network) === most;
-    const closed = isOfMost ? newest : (others.find(([, each]) => each.responses.size === 0) ?? others[0])[1];
+    const isOfMost = counts.get(last.network) === most;
+    const closed = isOfMost ? last : (others.find(([, each]) => each.responses.size === 0) ?? others[0])[1];
     closed.socket.destroy();
     connections.delete(closed.peer);
   };
@@ -43,24 +45,32 @@ export function limitConnections(app: Server, { connectionsMax, requestMsMax }: 
     connections.set(peer, connection);
     socket.once("close", () => {
       if (connections.get(peer) === connection) connections.delete(peer);
-      closeQueued(connection.responses);
     });
     if (connections.size > connectionsMax) closeOne(connection);
   });
-  app.server.on("request", (request: IncomingMessage, response: ServerResponse) => {
-    const connection = connections.get(peerOf(request.socket));
-    if (connection === undefined) return;
-    connection.isUnused = false;
-    connection.responses.add(response);
+  app.server.on("request", ({ socket }: IncomingMessage, response: ServerResponse) => {
+    const connection = connections.get(peerOf(socket));
+    newest.set(socket, response);
+    if (connection !== undefined) {
+      connection.isUnused = false;
+      connection.responses.add(response);
+    }
     response.once("close", () => {
-      connection.responses.delete(response);
-      if (isStopping && connection.responses.size === 0) request.socket.destroySoon();
+      if (newest.get(socket) === response) newest.delete(socket);
+      connection?.responses.delete(response);
+      if (isStopping && connection?.responses.size === 0) socket.destroySoon();
     });
   });
-  // Of a connection that was reset before: neither limits nor the audit log would know whose it is.
   app.addHook("onRequest", ({ socket }, _reply, done) => {
-    if (socket.remoteAddress === undefined) socket.destroy();
-    else done();
+    const serve = () => {
+      // Of a connection that was closed before: neither limits nor the audit log would know whose it is, and nothing would end it.
+      if (socket.destroyed || socket.remoteAddress === undefined) socket.destroy();
+      else done();
+    };
+    // Behind another one, it would hold places that this one may wait for, until its own response can be sent.
+    const before = newest.get(socket);
+    if (before === undefined) serve();
+    else before.once("close", serve);
   });
   app.addHook("preClose", async () => {
     isStopping = true;
@@ -81,15 +91,6 @@ export function limitConnections(app: Server, { connectionsMax, requestMsMax }: 
     if (isStopping && isLast) reply.header("Connection", "close");
     done();
   });
-}
-
-/** Closes responses of a closed connection whose turn never came: Node closes the one that was due. */
-function closeQueued(responses: Iterable<ServerResponse>): void {
-  for (const response of responses) {
-    if (response.socket !== null) continue;
-    response.destroy();
-    response.emit("close");
-  }
 }
 
 function peerOf({ remoteAddress, remotePort }: Socket): string {
