@@ -149,6 +149,7 @@ const cases: Record<string, Case> = {
         signal,
       },
       { queryVectors: [vector], filters: { a: 1 }, recall: 0.9 },
+      { queryVector: vector, allowPartialAfterMs: 1000, include: ["profile"] },
       { queryContents: "text", rerank: (_: string, texts: string[]) => texts.map(() => 1) },
       { queryText: "text", queryContents: "text", fusion: { method: "rank" } },
     ],
