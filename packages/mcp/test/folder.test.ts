@@ -58,7 +58,7 @@ test("changed, moved and deleted files are followed while the server runs, and w
   let running = await start();
   await until(running, inStep(3));
   const change = async (isReached: () => Promise<boolean>) =>
-    expect.poll(isReached, { timeout: 20_000, interval: 100 }).toBe(true);
+    expect.poll(isReached, { timeout: 400_000, interval: 100 }).toBe(true);
 
   workspace.write("a.md", "Apricots are orange.");
   await change(async () => !(await texts(running, "apples red")).includes("Apples"));

@@ -112,12 +112,12 @@ export async function statusOf(client: Client): Promise<Status> {
   return JSON.parse((await call(client, "status")).text) as Status;
 }
 
-/** Waits for a state of the index, at most half a minute. */
+/** Waits for a state of the index. The limit is for a state that is never reached: it is above any that the server has. */
 export async function until(client: Client, isReached: (status: Status) => boolean): Promise<Status> {
   for (let i = 0; ; i++) {
     const status = await statusOf(client);
     if (isReached(status)) return status;
-    if (i === 300) throw new Error(`not reached: ${JSON.stringify(status)}`);
+    if (i === 4000) throw new Error(`not reached: ${JSON.stringify(status)}`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }

@@ -174,7 +174,7 @@ test("the standard output holds messages of the protocol alone, and the process 
   send({ id: 1, method: "initialize", params });
   send({ method: "notifications/initialized" });
   send({ id: 2, method: "tools/call", params: { name: "status", arguments: {} } });
-  await expect.poll(() => printed.split("\n").length, { timeout: 30_000 }).toBe(3);
+  await expect.poll(() => printed.split("\n").length, { timeout: 400_000 }).toBe(3);
   await new Promise((resolve) => setTimeout(resolve, 2000));
   const ended = once(child, "exit");
   child.stdin.end();

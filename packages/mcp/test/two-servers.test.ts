@@ -46,7 +46,7 @@ test("two servers of one folder, as two clients of a user start them, agree", as
     expect(passages).toBe(150);
     await expect
       .poll(async () => (await call(client, "search", { query: "changed 7", limit: 20 })).text, {
-        timeout: 20_000,
+        timeout: 400_000,
       })
       .toContain("Changed 7.");
     expect(new Set(await documentsOf(client)).size).toBe(150);
