@@ -40,7 +40,7 @@ export interface QueryProfile {
   /** Rows compared by their codes, and by their vectors. */
   readonly rowsCompared: number;
   readonly rowsRead: number;
-  /** Of a collection, which no leaf searched: see `allowPartialAfterMs`. */
+  /** Shards of a collection that a query with `allowPartialAfterMs` left out. */
   readonly shardsMissing: number;
 }
 

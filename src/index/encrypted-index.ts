@@ -150,6 +150,7 @@ export class EncryptedIndex implements VectorIndex {
     results = plainResults,
   ): Promise<Match[] | Match[][] | ProfiledMatches> {
     const taken = takeOwnOptions(options, methodOptions.query);
+    // A query with a profile calls this again without it.
     if (currentProfile() === undefined) checkPartial(taken);
     if (asksForProfile(taken)) return this.#profiled(withoutProfile(taken), results);
     const request = taken as SingleQuery | TextQuery | BatchQuery | WordQuery;

@@ -60,15 +60,12 @@ export class EncryptedSemanticCache extends BaseCache {
     const filter = { context, $or: [{ expiresAt: null }, { expiresAt: { $gt: Date.now() } }] };
     const vector = await this.#store.embeddings.embedQuery(question);
     const nearest = await this.#store.similaritySearchVectorWithScore(vector, candidates, filter);
-    const entries = nearest.map(([{ pageContent }, score]) => ({
-      score,
-      ...(JSON.parse(pageContent) as Entry),
-    }));
-    const isNear = ({ score, question: stored }: (typeof entries)[number]) =>
-      2 * score - 1 >= this.#scoreThreshold && isSameQuestion(question, stored);
+    const entries = nearest.map(([{ pageContent }]) => JSON.parse(pageContent) as Entry);
+    const isNear = (entry: Entry, i: number) =>
+      2 * nearest[i][1] - 1 >= this.#scoreThreshold && isSameQuestion(question, entry.question);
     // Of questions that the model reads alike, the same one.
-    const entry = entries.find((stored) => stored.question === question) ?? entries.find(isNear);
-    return entry?.generations.map((stored) => deserializeStoredGeneration(stored) as Generation) ?? null;
+    const found = entries.find((entry) => entry.question === question) ?? entries.find(isNear);
+    return found?.generations.map((stored) => deserializeStoredGeneration(stored) as Generation) ?? null;
   }
 
   override async update(prompt: string, llmKey: string, value: Generation[]): Promise<void> {

@@ -37,8 +37,8 @@ const defaultAlpha = 0.5;
 const agreementDepth = 10;
 
 /**
- * The rows of both sides, best first. Of equal scores, those that words found come first, in their order, then those of vectors in
- * theirs: row numbers change when segments are merged. A side adds nothing to rows that it lacks.
+ * The rows of both sides, best first. Rows of equal score are in the order of words, then in that of vectors: merges of segments
+ * change row numbers, but neither order. A side adds nothing to rows that it lacks.
  */
 export function fuse(
   words: Ranking,

@@ -1,6 +1,6 @@
 /** Permissions of API keys over HTTP: scopes, indexes, rates, and who may issue keys. */
 
-import { type IncomingMessage, request } from "node:http";
+import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { connect } from "node:net";
 import { once } from "node:events";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -199,24 +199,27 @@ test("a revoked key is refused at once by the process that revoked it", async ()
   expect((await send("DELETE", `/v1/keys/${id}`, { "X-API-Key": rootKey })).status).toBe(404);
 });
 
+/** A training that is not sent yet. */
+function training(headers = {}): ClientRequest {
+  const own = { "Content-Type": "application/json", "X-API-Key": service.apiKey, Expect: "100-continue" };
+  const url = new URL("/v1/indexes/train", service.baseUrl);
+  return request(url, { method: "POST", headers: { ...own, ...headers } }).on("error", () => undefined);
+}
+
+/** A training that keeps its place, since its body is never sent. */
+async function heldTraining(headers = {}): Promise<ClientRequest> {
+  const held = training(headers);
+  held.flushHeaders();
+  await once(held, "continue");
+  return held;
+}
+
 test("a training that waits does not run once its key is revoked", async () => {
   await service.close();
   await start({ longRequestsMax: 1 });
   const { id, ...headers } = await issue({ scopes: ["write"] });
-  const { hostname, port } = new URL(service.baseUrl);
-  const train = (apiKey: string) =>
-    request({
-      hostname,
-      port,
-      path: "/v1/indexes/train",
-      method: "POST",
-      headers: { "Content-Type": "application/json", "X-API-Key": apiKey, Expect: "100-continue" },
-    });
-  // Has the only place, since its body is never sent.
-  const running = train(service.apiKey).on("error", () => undefined);
-  running.flushHeaders();
-  await once(running, "continue");
-  const waiting = train(headers["X-API-Key"]);
+  const running = await heldTraining();
+  const waiting = training(headers);
   waiting.end(JSON.stringify({ index_name: "absent", index_key: generateKey() }));
   await once(waiting, "continue");
   expect((await send("DELETE", `/v1/keys/${id}`, { "X-API-Key": rootKey })).status).toBe(200);
@@ -229,35 +232,21 @@ test("a training that waits keeps no room for bodies from other requests", async
   await service.close();
   const bytes = 1024 * 1024;
   await start({ longRequestsMax: 1, bodiesBytesMax: bytes, queryBytesMax: bytes, waitMsMax: 500 });
-  const { hostname, port } = new URL(service.baseUrl);
-  const headers = { "Content-Type": "application/json", "X-API-Key": service.apiKey, Expect: "100-continue" };
-  const train = { hostname, port, path: "/v1/indexes/train", method: "POST" };
-  // Their bodies are never sent. That of the second may have any length.
-  const held = [];
-  for (const more of [{ "Content-Length": 9 }, { "Transfer-Encoding": "chunked" }]) {
-    const sent = request({ ...train, headers: { ...headers, ...more } }).on("error", () => undefined);
-    sent.flushHeaders();
-    await once(sent, "continue");
-    held.push(sent);
-  }
-  const body = {
-    index_name: "absent",
-    index_key: generateKey(),
-    items: [{ ...item, contents: "x".repeat(99_999) }],
-  };
+  const running = await heldTraining({ "Content-Length": 9 });
+  // Its body may have any length.
+  const waiting = await heldTraining({ "Transfer-Encoding": "chunked" });
+  const items = [{ ...item, contents: "x".repeat(99_999) }];
+  const body = { index_name: "absent", index_key: generateKey(), items };
   expect((await service.post("/v1/vectors/upsert", body)).status).toBe(404);
-  for (const sent of held) sent.destroy();
+  running.destroy();
+  waiting.destroy();
 });
 
 test("a request behind a training on its connection keeps no place while that waits", async () => {
   await service.close();
   await start({ longRequestsMax: 1, requestsMax: 1, waitMsMax: 3_600_000 });
+  const running = await heldTraining();
   const { hostname, port } = new URL(service.baseUrl);
-  const headers = { "Content-Type": "application/json", "X-API-Key": service.apiKey, Expect: "100-continue" };
-  // Has the only place, since its body is never sent.
-  const running = request({ hostname, port, path: "/v1/indexes/train", method: "POST", headers });
-  running.on("error", () => undefined).flushHeaders();
-  await once(running, "continue");
   const head = `HTTP/1.1\r\nHost: x\r\nX-API-Key: ${service.apiKey}\r\n`;
   const train = `POST /v1/indexes/train ${head}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`;
   const list = `GET /v1/indexes/list ${head}\r\n`;

@@ -13,7 +13,7 @@ interface Connection {
   readonly peer: string;
   readonly socket: Socket;
   readonly network: string;
-  /** Of requests under way, in their order; several if the client sends further ones before the first is answered. */
+  /** Of requests under way; several if the client sends further ones before the first is answered. */
   readonly responses: Set<ServerResponse>;
   isUnused: boolean;
 }
@@ -24,7 +24,7 @@ export function limitConnections(app: Server, { connectionsMax, requestMsMax }: 
    * its connection.
    */
   const connections = new Map<string, Connection>();
-  /** The newest request of a socket, while it is under way. TLS may emit some when the connection is closed already. */
+  /** Of the last request, while it is under way. By socket: TLS emits requests of connections that are closed, too. */
   const newest = new WeakMap<Socket, ServerResponse>();
   let isStopping = false;
 
@@ -63,11 +63,11 @@ export function limitConnections(app: Server, { connectionsMax, requestMsMax }: 
   });
   app.addHook("onRequest", ({ socket }, _reply, done) => {
     const serve = () => {
-      // Of a connection that was closed before: neither limits nor the audit log would know whose it is, and nothing would end it.
+      // If the connection is closed, limits and the audit log do not know whose request it is, and nothing would end it.
       if (socket.destroyed || socket.remoteAddress === undefined) socket.destroy();
       else done();
     };
-    // Behind another one, it would hold places that this one may wait for, until its own response can be sent.
+    // Until its response can be sent, it would hold places that the request before it may wait for.
     const before = newest.get(socket);
     if (before === undefined) serve();
     else before.once("close", serve);
@@ -76,7 +76,7 @@ export function limitConnections(app: Server, { connectionsMax, requestMsMax }: 
     isStopping = true;
     // Node does not count them as idle and would wait for them.
     for (const { isUnused, socket } of connections.values()) if (isUnused) socket.destroy();
-    // Node ends no more requests that are sent too slowly, and would wait for them as well.
+    // A server that closes no longer ends requests that arrive too slowly, and would wait for them.
     const endLate = () => {
       for (const { responses, socket } of connections.values()) {
         const areWhole = responses.size > 0 && [...responses].every(({ req }) => req.complete);

@@ -16,7 +16,7 @@ const queueName = "sealdex";
 /** Attempts of a job, those of killed workers included, each after twice the time. */
 const attempts = 10;
 const daySeconds = 24 * 60 * 60;
-/** How long the server may take to answer whoever adds jobs. */
+/** How long a command that adds jobs may take. */
 const commandMsMax = 10_000;
 
 /** `redis://…`, `rediss://…` or `postgres://…`. Throws `invalid_request`, or `not_supported` without the package. */
@@ -42,10 +42,10 @@ async function openBullMq(url: string, onError: (error: Error) => void): Promise
   };
   return {
     async add(jobs) {
-      // Someone waits for the end of it, so it does not wait for the server as a worker does.
+      // The caller waits for the result, so this connection does not wait for the server as that of a worker does.
       const connection = { url, retryStrategy: () => null, commandTimeout: commandMsMax };
       const queue = new Queue(queueName, { connection });
-      // It rejects with the same.
+      // `addBulk` rejects with the same error.
       queue.on("error", () => undefined);
       try {
         await queue.addBulk(jobs.map((data) => ({ name: queueName, data, opts })));

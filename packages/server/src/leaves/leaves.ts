@@ -52,7 +52,7 @@ interface Attempt {
   readonly mayHedge: boolean;
   /** Why the last of them failed, if it did. */
   readonly cause?: unknown;
-  /** Throws an error for which shards may not be left out. Undefined: no error is one for which they may. */
+  /** Throws the error again unless it is a reason to leave shards out. Undefined: none is. */
   readonly leaveOut?: (error: unknown) => void;
 }
 
@@ -163,10 +163,11 @@ export class Leaves {
         signal,
       });
       const answer = await body.json();
-      // Of another service, which has the address that a leaf had.
-      if (statusCode !== 200 && headers["x-error-code"] === undefined)
-        throw new Error(`status ${statusCode}`);
-      if (statusCode !== 200) throw decodeError(statusCode, answer);
+      if (statusCode !== 200) {
+        // Another service may have the address that a leaf had.
+        const isOfLeaf = headers["x-error-code"] !== undefined;
+        throw isOfLeaf ? decodeError(statusCode, answer) : new Error(`leaf: status ${statusCode}`);
+      }
       const rows = decodeFound(answer, shards, search);
       this.#recentOf(search).record(Math.max(1, Math.round(1000 * (performance.now() - startedAt))));
       ended("done");
