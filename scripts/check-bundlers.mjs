@@ -24,6 +24,7 @@ import { runnerImport } from "vite";
 import { bundlersIn } from "./bundlers.mjs";
 import { withNext } from "./next.mjs";
 import { packAll } from "./packed.mjs";
+import { patience } from "./patience.mjs";
 import { npm, root } from "./stage-package.mjs";
 
 const outer = mkdtempSync(join(tmpdir(), "sealdex-bundlers-"));
@@ -86,7 +87,7 @@ async function runBundle(file, out, app) {
   const options = {
     cwd: dirname(program),
     encoding: "utf8",
-    timeout: 300_000,
+    timeout: patience,
     env: { ...process.env, ...env },
   };
   return JSON.parse(execFileSync(process.execPath, [program], options));

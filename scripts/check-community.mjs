@@ -7,6 +7,7 @@ import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createProject, packAll } from "./packed.mjs";
+import { patience } from "./patience.mjs";
 import { root } from "./stage-package.mjs";
 
 const work = mkdtempSync(join(tmpdir(), "sealdex-community-"));
@@ -17,7 +18,7 @@ const peers = ["d3-dsv", "pdf-parse", "srt-parser-2"];
 try {
   createProject(project, [...names, ...peers], packAll(work));
   cpSync(join(root, "test", "runtimes", "community.mjs"), join(project, "community.mjs"));
-  execFileSync(process.execPath, ["community.mjs"], { cwd: project, stdio: "inherit", timeout: 120_000 });
+  execFileSync(process.execPath, ["community.mjs"], { cwd: project, stdio: "inherit", timeout: patience });
 } finally {
   rmSync(work, { recursive: true });
 }

@@ -8,10 +8,10 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createClient } from "sealdex/client";
 import { CannotStart, startEngine } from "./containers/engine.mjs";
+import { patience, untilOk } from "./patience.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const composeFile = join(root, "packages", "server", "deploy", "compose.yaml");
@@ -140,23 +140,12 @@ class User {
   }
 
   #client() {
-    return createClient({ baseUrl: this.#url, apiKey: this.#apiKey, timeoutMs: 60_000 });
+    return createClient({ baseUrl: this.#url, apiKey: this.#apiKey, timeoutMs: patience });
   }
 
   #index() {
     return this.#client().loadIndex({ indexName: "check", indexKey: this.#indexKey });
   }
-}
-
-async function untilReady(url) {
-  for (let attempt = 0; attempt < 600; attempt++) {
-    // What publishes the port accepts connections before the service does, and may leave one without an answer.
-    const signal = AbortSignal.timeout(5000);
-    const response = await fetch(`${url}/v1/health/ready`, { signal }).catch(() => null);
-    if (response?.ok) return;
-    await pause(100);
-  }
-  throw new Error("the service is not ready after a minute");
 }
 
 function checkLog(name, log, line) {
@@ -196,14 +185,14 @@ async function checkImage(docker) {
   try {
     await docker("run", "--detach", "--name", image, ...limits, ...settings, ...publish, image);
     const url = `http://127.0.0.1:${port}`;
-    await untilReady(url);
+    await untilOk(`${url}/v1/health/ready`);
     await checkConfined(docker, image, 1000);
     const user = new User(docker, image, url);
     await user.begin();
     await user.writeWhile(() => docker("stop", "--time", "120", image));
     await checkStopped(docker, image);
     await docker("start", image);
-    await untilReady(url);
+    await untilOk(`${url}/v1/health/ready`);
     await user.check();
     checkLog("the log", await docker("logs", image), '"route":"/v1/vectors/query');
     return user.stored;

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { buildNext, withNext } from "./next.mjs";
 import { createProject, installPacked, namesIn, packAll } from "./packed.mjs";
+import { patience, untilOk } from "./patience.mjs";
 import { root } from "./stage-package.mjs";
 
 /** A line, or part of one, that each program must print. An example without an entry here is a failure. */
@@ -113,7 +114,7 @@ const service = spawn(process.execPath, [program, "serve"], {
 });
 const stopped = new Promise((resolve) => service.once("exit", resolve));
 try {
-  await untilHealthy();
+  await untilOk(`http://127.0.0.1:${port}/v1/health`);
   const queue = tasks.values();
   await Promise.all(Array.from({ length: 2 }, () => runAll(queue)));
   console.log(`${tasks.length} pages and examples run from the packed packages, each ${runs} times.`);
@@ -127,7 +128,7 @@ try {
 async function runAll(queue) {
   for (const { name, cwd, files, folder: installed } of queue) {
     const run = async (file) =>
-      (await promisify(execFile)(process.execPath, [file], { cwd, env, timeout: 120_000 })).stdout;
+      (await promisify(execFile)(process.execPath, [file], { cwd, env, timeout: patience })).stdout;
     for (let i = 0; i < runs; i++) {
       let printed = "";
       for (const file of files) printed += await run(file);
@@ -157,13 +158,4 @@ async function askNextApp(tutorial, installed) {
     const { status } = await ask(" ");
     if (status !== 400) throw new Error(`examples/next-app: an empty question gave ${status}`);
   });
-}
-
-async function untilHealthy() {
-  for (let attempt = 0; attempt < 150; attempt++) {
-    const response = await fetch(`http://127.0.0.1:${port}/v1/health`).catch(() => null);
-    if (response?.ok) return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  throw new Error("sealdex-server did not start");
 }

@@ -8,6 +8,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createProject, namesIn, packAll } from "./packed.mjs";
+import { patience } from "./patience.mjs";
 import { createEnvironment } from "./python-packages.mjs";
 import { root } from "./stage-package.mjs";
 
@@ -17,7 +18,7 @@ const python = join(work, "python");
 const reader = join(work, "reader");
 const executed = join(work, "executed.ipynb");
 const run = (command, args, env = {}) =>
-  execFileSync(command, args, { env: { ...process.env, ...env }, stdio: "inherit", timeout: 300_000 });
+  execFileSync(command, args, { env: { ...process.env, ...env }, stdio: "inherit", timeout: patience });
 
 createEnvironment(python, "nbclient==0.11.0");
 const names = namesIn(readFileSync(committed, "utf8"), "examples/walkthrough.ipynb");

@@ -16,6 +16,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { billOfMaterials } from "./bill-of-materials.mjs";
 import { createProject, packAll, placeholder } from "./packed.mjs";
+import { untilOk } from "./patience.mjs";
 import { npm, packages, relativeLink, root } from "./stage-package.mjs";
 
 const work = mkdtempSync(join(tmpdir(), "sealdex-package-"));
@@ -227,12 +228,7 @@ async function serveAndAsk() {
     stdio: ["ignore", "ignore", "inherit"],
   });
   try {
-    for (let attempt = 0; ; attempt++) {
-      const response = await fetch(`http://127.0.0.1:${port}/v1/health`).catch(() => null);
-      if (response?.ok) break;
-      if (attempt === 100) throw new Error("sealdex-server did not start");
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+    await untilOk(`http://127.0.0.1:${port}/v1/health`);
   } finally {
     service.kill();
     await new Promise((resolve) => service.once("exit", resolve));

@@ -7,6 +7,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createProject, packAll } from "./packed.mjs";
+import { patience } from "./patience.mjs";
 import { npm, root } from "./stage-package.mjs";
 
 const work = mkdtempSync(join(tmpdir(), "sealdex-runners-"));
@@ -27,7 +28,7 @@ function projectWith(name, version) {
 
 function run(folder, ...args) {
   console.log(`> ${args.join(" ")}`);
-  execFileSync("npx", ["--no", ...args], { cwd: folder, stdio: "inherit", timeout: 300_000 });
+  execFileSync("npx", ["--no", ...args], { cwd: folder, stdio: "inherit", timeout: patience });
 }
 
 try {

@@ -5,13 +5,13 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { patience } from "./patience.mjs";
 
-const timeout = 120_000;
 const quiet = { ...process.env, NEXT_TELEMETRY_DISABLED: "1" };
 const program = (project) => join(project, "node_modules", "next", "dist", "bin", "next");
 
 export function buildNext(project) {
-  const options = { cwd: project, env: quiet, timeout };
+  const options = { cwd: project, env: quiet, timeout: patience };
   return promisify(execFile)(process.execPath, [program(project), "build"], options);
 }
 
@@ -23,7 +23,7 @@ export async function withNext(project, env, use) {
     cwd: project,
     env: { ...quiet, ...env },
     stdio: ["ignore", "pipe", "inherit"],
-    timeout,
+    timeout: patience,
   });
   const ended = once(service, "exit");
   try {

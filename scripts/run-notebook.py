@@ -21,7 +21,7 @@ class PatientClient(NotebookClient):
 source, folder, result = sys.argv[1:]
 notebook = nbformat.read(source, as_version=4)
 where = {"metadata": {"path": folder}}
-client = PatientClient(notebook, timeout=120, iopub_timeout=1, record_timing=False, resources=where)
+client = PatientClient(notebook, timeout=1800, iopub_timeout=1, record_timing=False, resources=where)
 # Each timeout is a warning.
 client.log.setLevel(logging.ERROR)
 client.execute()

@@ -17,6 +17,7 @@ import { delimiter, dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { patience } from "../patience.mjs";
 
 const recipes = dirname(fileURLToPath(import.meta.url));
 const execute = promisify(execFile);
@@ -27,7 +28,7 @@ export class CannotStart extends Error {}
 /** What a command prints. Throws with what it complained about. */
 export async function run(command, args, options = {}) {
   try {
-    const limits = { maxBuffer: 64 * 1024 * 1024, timeout: 300_000 };
+    const limits = { maxBuffer: 64 * 1024 * 1024, timeout: patience };
     return (await execute(command, args, { ...limits, ...options })).stdout;
   } catch (error) {
     const printed = `${error.stdout ?? ""}${error.stderr ?? ""}`.trim().split("\n").slice(-40).join("\n");

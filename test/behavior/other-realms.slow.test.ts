@@ -105,7 +105,7 @@ test("a local store works where errors of Node.js are no instances of Error", as
 
 test(
   "a local store works in a test of Vitest that has a realm of its own",
-  { timeout: 120_000 },
+  { timeout: 600_000 },
   async () => {
     const vitest = join(dirname(require.resolve("vitest/package.json")), "vitest.mjs");
     const root = join(import.meta.dirname, "../runtimes/vm-pool");

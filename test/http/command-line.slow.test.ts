@@ -172,7 +172,7 @@ test("SIGTERM ends a service when its running requests are answered, though thei
   await once(socket, "data");
   const stopped = stop("SIGTERM");
   await vi.waitFor(() => expect(output).toContain("stopping after the running requests"), {
-    timeout: 10_000,
+    timeout: 300_000,
   });
   let answers = "";
   socket.on("data", (chunk: Buffer) => (answers += chunk.toString()));
@@ -217,12 +217,12 @@ test("on a terminal, serve says where to look, and writes requests as text", asy
   child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
   const started =
     /^Sealdex [\d.]+ at (http:\/\/127\.0\.0\.1:\d+) · dashboard \/admin · API \/docs · storage \.\/data\r\n/;
-  await expect.poll(() => output, { timeout: 60_000 }).toMatch(started);
+  await expect.poll(() => output, { timeout: 300_000 }).toMatch(started);
   const [, baseUrl] = started.exec(output) ?? [];
   await fetch(`${baseUrl}/v1/health`);
   await fetch(`${baseUrl}/v1/indexes/list`);
   await expect
-    .poll(() => output, { timeout: 60_000 })
+    .poll(() => output, { timeout: 300_000 })
     .toMatch(
       /\d\d:\d\d:\d\d GET \/v1\/health 200 \(\d+ ms\)\r\n.* GET \/v1\/indexes\/list 401 unauthenticated \(/,
     );

@@ -191,7 +191,7 @@ test.each([
   const output = execFileSync(process.execPath, ["old.mjs"], {
     cwd: folder,
     encoding: "utf8",
-    timeout: 30_000,
+    timeout: 300_000,
   });
   expect(output).toContain(
     "not_supported: storage location redis: expected the package ioredis ^5.4.0 || ^6.0.0",

@@ -142,7 +142,7 @@ test("a service that the published npm client filled, moved to another service",
   onTestFinished(() => void service.kill());
   const url = `http://127.0.0.1:${port}`;
   await expect
-    .poll(async () => (await fetch(`${url}/v1/health`).catch(() => undefined))?.ok, { timeout: 60_000 })
+    .poll(async () => (await fetch(`${url}/v1/health`).catch(() => undefined))?.ok, { timeout: 300_000 })
     .toBe(true);
   const workspace = await Workspace.create();
   const client = new Client({ baseUrl: url, apiKey });
