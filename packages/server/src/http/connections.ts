@@ -69,8 +69,12 @@ export function limitConnections(app: Server, { connectionsMax, requestMsMax }: 
     };
     // Until its response can be sent, it would hold places that the request before it may wait for.
     const before = newest.get(socket);
-    if (before === undefined) serve();
-    else before.once("close", serve);
+    if (before === undefined) return serve();
+    before.once("close", () => {
+      // The client had so long to read the response before, and may wait longer for this one.
+      socket.setTimeout(0);
+      serve();
+    });
   });
   app.addHook("preClose", async () => {
     isStopping = true;
