@@ -125,6 +125,27 @@ test("an error of another service is none of a leaf, and another leaf is asked",
   await expect(answers(alone)).rejects.toMatchObject({ code: "storage_unavailable" });
 });
 
+test("no more of a leaf's answer is read than a text can have, and another leaf is asked", async () => {
+  const leaf = await startLeaf();
+  const spaces = Buffer.alloc(2 ** 20, " ");
+  let sent = 0;
+  const endless = await pretender((request, response) => {
+    request.resume();
+    const more = () => {
+      while (!response.destroyed && response.write(spaces)) sent += spaces.length;
+    };
+    response.on("drain", more);
+    more();
+  });
+  expect(await answers(await routed(leaf.apiKey, endless, leaf.baseUrl))).toEqual(expected);
+  const alone = await routed(leaf.apiKey, endless);
+  sent = 0;
+  const query = alone.query({ queryVector: vectors[0], topK: 1 });
+  await expect(query).rejects.toMatchObject({ code: "storage_unavailable" });
+  // The buffers of both sockets may come on top of it.
+  expect(sent).toBeLessThan(700 * 2 ** 20);
+});
+
 test("a query that its caller aborts rejects with the reason", async () => {
   const aborting = new AbortController();
   const reason = new Error("the caller left");

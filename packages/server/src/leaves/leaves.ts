@@ -23,6 +23,8 @@ import { decodeFound, encodeSearch, leafRoute } from "../schemas/leaf.js";
 
 /** How long a leaf may take. */
 const answerMsMax = 30_000;
+/** No text of JavaScript is longer. */
+const answerBytesMax = 2 ** 29;
 /** Until enough requests are timed. */
 const firstDelayMs = 50;
 const timedMin = 50;
@@ -62,7 +64,11 @@ type Answer = { readonly rows: readonly (ShardRows | undefined)[] } | { readonly
 export class Leaves {
   readonly #find: FindLeaves;
   // With `fetch`, or `request` of Node.js, the client takes about twice the processor time.
-  readonly #agent = new Agent({ headersTimeout: answerMsMax, bodyTimeout: answerMsMax });
+  readonly #agent = new Agent({
+    headersTimeout: answerMsMax,
+    bodyTimeout: answerMsMax,
+    maxResponseSize: answerBytesMax,
+  });
   readonly #headers: Readonly<Record<string, string>>;
   readonly #times: LeafTimes | undefined;
   /** Of requests that were answered, by the logarithm of the number of their vectors. */
