@@ -303,6 +303,24 @@ test("the audit log of a service and of key commands verifies, and no longer onc
   });
 });
 
+test("no key is issued or revoked without the audit log", async () => {
+  const environment = { SEALDEX_INDEX_LOCATION: "file:./data", SEALDEX_ROOT_KEY: generateKey() };
+  const command = (args: string[], env: Record<string, string>) =>
+    run(process.execPath, [program, "keys", ...args], { cwd: folder, env });
+  await command(["create", "--name", "first", "--scope", "read"], environment);
+  const { stdout: before } = await command(["list"], environment);
+  const { id } = JSON.parse(before) as { readonly id: string };
+  await writeFile(join(folder, "file"), "");
+  const unwritable = { ...environment, SEALDEX_AUDIT_FOLDER: "./file/audit" };
+  for (const args of [
+    ["create", "--name", "second", "--scope", "read"],
+    ["revoke", id],
+  ]) {
+    await expect(command(args, unwritable)).rejects.toMatchObject({ code: 1, stdout: "" });
+  }
+  expect((await command(["list"], unwritable)).stdout).toBe(before);
+});
+
 test.each<[string[], Record<string, string>, RegExp]>([
   [["list"], { SEALDEX_INDEX_LOCATION: "file:./data" }, /^error: SEALDEX_ROOT_KEY: expected the root key/],
   [["list"], { SEALDEX_INDEX_LOCATION: "memory:", SEALDEX_ROOT_KEY: "r".repeat(32) }, /^error: .*memory:/],

@@ -28,7 +28,8 @@ interface CreateOptions {
 }
 
 export function addKeysCommand(program: Command, read: ReadSettings): void {
-  const withStore = (work: Work) => runWithStore(read(), work);
+  const withStore = (work: Work) => runWithStore(read(), work, false);
+  const audited = (work: Work) => runWithStore(read(), work, true);
   const keys = program
     .command("keys")
     .description("Issue, list and revoke API keys. Needs SEALDEX_ROOT_KEY and the locations of the service.");
@@ -44,7 +45,7 @@ export function addKeysCommand(program: Command, read: ReadSettings): void {
     )
     .option("--index <name...>", "the only indexes it may be used for (default: all)")
     .option("--expires <when>", "a duration (12h, 90d) or a date (2027-12-31)")
-    .action((options: CreateOptions) => withStore((store) => create(store, options)));
+    .action((options: CreateOptions) => audited((store) => create(store, options)));
 
   keys
     .command("list")
@@ -54,11 +55,11 @@ export function addKeysCommand(program: Command, read: ReadSettings): void {
   keys
     .command("revoke <id>")
     .description("Revoke an API key. Every process of the service refuses it after at most 10 seconds.")
-    .action((id: string) => withStore((store) => revoke(store, id)));
+    .action((id: string) => audited((store) => revoke(store, id)));
 }
 
-/** Runs a command and records the key that it created or revoked in the audit log. */
-async function runWithStore(settings: Settings, work: Work): Promise<void> {
+/** Runs a command. If it is audited, records the key that it created or revoked, and does nothing without the audit log. */
+async function runWithStore(settings: Settings, work: Work, isAudited: boolean): Promise<void> {
   const { rootKey, configLocation, indexLocation, auditFolder } = settings;
   if (rootKey === undefined) {
     throw invalid("SEALDEX_ROOT_KEY: expected the root key of the service, which authenticates API keys");
@@ -69,11 +70,16 @@ async function runWithStore(settings: Settings, work: Work): Promise<void> {
   }
   const store = openLocation(location);
   try {
-    const done = await work(new KeyStore(store, rootKey));
-    if (done === undefined || auditFolder === undefined) return;
-    const audit = await AuditLog.open({ folder: auditFolder, rootKey, store });
-    audit.add({ at: new Date().toISOString(), caller: "command line", ...done });
-    await audit.close();
+    const audit =
+      isAudited && auditFolder !== undefined
+        ? await AuditLog.open({ folder: auditFolder, rootKey, store })
+        : undefined;
+    try {
+      const done = await work(new KeyStore(store, rootKey));
+      if (done !== undefined) audit?.add({ at: new Date().toISOString(), caller: "command line", ...done });
+    } finally {
+      await audit?.close();
+    }
   } finally {
     await store.close();
   }
