@@ -3,6 +3,9 @@
 import type { KernelCall } from "./kernels/kernels.js";
 import { inSlices, rowsOfPiece, type Work } from "./work.js";
 
+/** The list of a row that is in none. */
+export const noList = 0xffffffff;
+
 /** The rows at these positions, layout (positions, dimension). */
 export function gather(vectors: Float32Array, dimension: number, positions: Uint32Array): Float32Array {
   const rows = new Float32Array(positions.length * dimension);

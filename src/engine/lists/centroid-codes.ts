@@ -8,7 +8,7 @@ import { codedCentroidsLayout } from "../kernels/kernels.wasm.js";
 import { allocate, floatsAt, free, wordsAt, writeWords } from "../kernels/memory.js";
 import { rabitqBytes } from "../codes/rabitq.js";
 import { Rotation } from "../rotation.js";
-import { lengthsOf } from "../rows.js";
+import { lengthsOf, noList } from "../rows.js";
 import { inSlices, rowsOfPiece, rowsOfSlice, type Work } from "../work.js";
 
 /** Codes of fewer centroids, or of fewer multiply-adds per vector, save less time than the rotation of the vector takes. */
@@ -51,14 +51,22 @@ export function* encodeCentroids(
 ): Work<void> {
   const { at, n, dimension } = centroids;
   const d = rotation.rotated;
-  const sums = allocate(8 * dimension + 4 * n + 16 + 4 * d);
+  const sums = allocate(8 * dimension + 8 * n + 16 + 4 * d);
   const lists = sums + 8 * dimension;
-  const size = lists + 4 * n;
+  const before = lists + 4 * n;
+  const size = before + 4 * n;
   const rotatedMean = Math.ceil((size + 4) / 16) * 16;
   try {
     wordsAt(sums, 2 * dimension + n).fill(0);
+    wordsAt(before, n).fill(noList);
     wordsAt(size, 1)[0] = n;
-    yield [{ kernel: "addRows", args: [at, n, dimension, lists, 0, dimension, sums], cost: n * dimension }];
+    yield [
+      {
+        kernel: "moveRows",
+        args: [at, n, dimension, before, lists, 0, dimension, sums],
+        cost: n * dimension,
+      },
+    ];
     yield [{ kernel: "meanRows", args: [sums, size, 1, dimension, mean], cost: dimension }];
     rotation.apply(floatsAt(mean, dimension).slice(), rotatedMean);
     const codes = codesAfter(factors, n);

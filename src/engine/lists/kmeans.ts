@@ -14,7 +14,7 @@
 
 import { allocate, doublesAt, floatsAt, free, wordsAt } from "../kernels/memory.js";
 import { samplePositions } from "../random.js";
-import { countPerList, directionsOf, exchangeRows, exchangesFor, sortByList } from "../rows.js";
+import { countPerList, directionsOf, exchangeRows, exchangesFor, noList, sortByList } from "../rows.js";
 import { copyInPieces, inSlices, type Work } from "../work.js";
 import { assignOnce, assignsByCodes } from "./centroid-codes.js";
 
@@ -152,14 +152,17 @@ function* lloyd(
 ): Work<Uint32Array> {
   const k = groups.reduce((sum, group) => sum + group.lists, 0);
   const directionBytes = areDirections ? 4 * k * dimension : 0;
-  const sums = allocate(8 * k * dimension + 4 * (k + k + n + n) + directionBytes);
+  const sums = allocate(8 * k * dimension + 4 * (k + k + n + n + n) + directionBytes);
   const sizes = sums + 8 * k * dimension;
   const halfNorms = sizes + 4 * k;
   const lists = halfNorms + 4 * k;
   const distances = lists + 4 * n;
-  const compared = areDirections ? distances + 4 * n : centroids;
+  const before = distances + 4 * n;
+  const compared = areDirections ? before + 4 * n : centroids;
   try {
-    let previous = new Uint32Array(n);
+    yield* clear(sums, k * dimension);
+    let previous = new Uint32Array(n).fill(noList);
+    wordsAt(before, n).set(previous);
     for (let move = 0; move < moves; move++) {
       if (areDirections) yield directionsOf(centroids, k, dimension, compared);
       yield inSlices(k, dimension, (first, count) => ({
@@ -198,26 +201,28 @@ function* lloyd(
         onCompared(rows * candidates);
       }
       const current = assigned.slice();
-      if (move > 0 && countChanges(previous, current) < settledShare * n) return current;
+      const changes = countChanges(previous, current);
       previous = current;
+      if (changes < settledShare * n) break;
 
       const counts = countPerList(current, k);
       wordsAt(sizes, k).set(counts);
-      yield* clear(sums, k * dimension);
       const columns = Math.ceil(dimension / columnsTogether);
       yield Array.from({ length: columns }, (_, i) => ({
-        kernel: "addRows" as const,
-        cost: n * columnsTogether,
+        kernel: "moveRows" as const,
+        cost: changes * columnsTogether,
         args: [
           at,
           n,
           dimension,
+          before,
           lists,
           i * columnsTogether,
           Math.min(dimension, (i + 1) * columnsTogether),
           sums,
         ],
       }));
+      wordsAt(before, n).set(current);
       yield inSlices(k, 4 * dimension, (first, count) => ({
         kernel: "meanRows",
         args: [

@@ -3,7 +3,8 @@
 import { nListsMax } from "../../engine/config.js";
 import { kernels } from "../../engine/kernels/kernels.js";
 import { allocate, bytesAt, free } from "../../engine/kernels/memory.js";
-import { comparedMax, noList, secondLists, spilledRowsMin } from "../../engine/lists/second-lists.js";
+import { comparedMax, secondLists, spilledRowsMin } from "../../engine/lists/second-lists.js";
+import { noList } from "../../engine/rows.js";
 import { together, type Work } from "../../engine/work.js";
 import type { Encoding, Grouped, RowSource } from "./row-source.js";
 

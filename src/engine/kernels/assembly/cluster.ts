@@ -5,24 +5,47 @@
 
 import { sumRow } from "./distance";
 
+/** Of rows that are in no list yet. */
+const none: u32 = 0xffffffff;
+
 /**
- * Adds columns `from` (inclusive) to `to` (exclusive) of n rows, layout (n, d), to the sums of their `lists` (n uint32);
- * `sums` is float64 of layout (k, d).
+ * Moves columns `from` (inclusive) to `to` (exclusive) of n rows, layout (n, d), from the sums of their lists `before` to those of their
+ * `lists` (n uint32 each, `before` 0xffffffff for none). `sums` is float64 of layout (k, d).
  */
-export function addRows(vectors: usize, n: u32, d: u32, lists: usize, from: u32, to: u32, sums: usize): void {
-  const pairs = from + ((to - from) & ~1);
+export function moveRows(
+  vectors: usize,
+  n: u32,
+  d: u32,
+  before: usize,
+  lists: usize,
+  from: u32,
+  to: u32,
+  sums: usize,
+): void {
+  const columns = to - from;
   for (let i: u32 = 0; i < n; i++) {
-    const row = vectors + <usize>i * (<usize>d << 2);
-    const sum = sums + <usize>load<u32>(lists + (<usize>i << 2)) * (<usize>d << 3);
-    for (let j = from; j < pairs; j += 2) {
-      const at = sum + (<usize>j << 3);
-      const terms = f64x2.promote_low_f32x4(v128.load64_zero(row + (<usize>j << 2)));
-      v128.store(at, f64x2.add(v128.load(at), terms));
-    }
-    if (pairs < to) {
-      const at = sum + (<usize>pairs << 3);
-      store<f64>(at, load<f64>(at) + <f64>load<f32>(row + (<usize>pairs << 2)));
-    }
+    const left = load<u32>(before + (<usize>i << 2));
+    const list = load<u32>(lists + (<usize>i << 2));
+    if (left == list) continue;
+    const row = vectors + ((<usize>i * d + from) << 2);
+    addRow(row, columns, sums + ((<usize>list * d + from) << 3), 1);
+    if (left != none) addRow(row, columns, sums + ((<usize>left * d + from) << 3), -1);
+  }
+}
+
+/** Adds `sign` times n components of a row to a sum. */
+@inline
+function addRow(row: usize, n: u32, sum: usize, sign: f64): void {
+  const signs = f64x2.splat(sign);
+  const pairs = n & ~1;
+  for (let j: u32 = 0; j < pairs; j += 2) {
+    const at = sum + (<usize>j << 3);
+    const terms = f64x2.promote_low_f32x4(v128.load64_zero(row + (<usize>j << 2)));
+    v128.store(at, f64x2.add(v128.load(at), f64x2.mul(signs, terms)));
+  }
+  if (pairs < n) {
+    const at = sum + (<usize>pairs << 3);
+    store<f64>(at, load<f64>(at) + sign * <f64>load<f32>(row + (<usize>pairs << 2)));
   }
 }
 
