@@ -2,7 +2,7 @@
 
 /**
  * Positions of the `count` smallest finite ones of every `stride`-th value, smallest first; of equal values the first ones. Fewer if there
- * are fewer. By insertion sort, for counts of some hundred at most.
+ * are fewer. By insertion sort, for small counts.
  */
 export function nearestPositions(values: Float32Array, stride: number, count: number): Uint32Array {
   const nearest = new Uint32Array(count);
@@ -22,6 +22,21 @@ export function nearestPositions(values: Float32Array, stride: number, count: nu
     if (found === count) bound = own[count - 1];
   }
   return nearest.subarray(0, found);
+}
+
+/** Positions of the `count` smallest finite values, ascending; of equal values the first ones. Fewer if there are fewer. For any count. */
+export function positionsOfSmallest(values: Float32Array, count: number): number[] {
+  const sorted = values.slice().sort();
+  const last = sorted[Math.min(count, sorted.length) - 1];
+  const bound = last < Infinity ? last : Infinity;
+  // Of the values that equal the bound, the first ones have room.
+  let room = count - countBelow(sorted, bound);
+  const positions: number[] = [];
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i];
+    if (value < bound || (value === bound && value < Infinity && room-- > 0)) positions.push(i);
+  }
+  return positions;
 }
 
 /** Of equal ones the first. */

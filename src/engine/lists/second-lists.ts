@@ -6,11 +6,12 @@
  * lists hold the same share of its neighbors.
  */
 
+import { compareRows } from "../compare-rows.js";
 import type { ListCentroids } from "./centroid-codes.js";
 import { allocate, floatsAt, free, wordsAt } from "../kernels/memory.js";
 import type { Clusters, KmeansRows } from "./kmeans.js";
-import { directionsOf, gather, sortByList } from "../rows.js";
-import { nearestPositions } from "../select-smallest.js";
+import { directionsOf, gather, noList, sortByList } from "../rows.js";
+import { positionsOfSmallest } from "../select-smallest.js";
 import { copyInPieces, inSlices, together, type Work } from "../work.js";
 
 /** The cost of a residual along the first one, relative to its square: lambda of SOAR. */
@@ -24,8 +25,6 @@ const candidatesMax = 256;
 export const spilledRowsMin = 8;
 /** Lists that a row is compared with, at most. */
 export const comparedMax = candidatesMax + 1;
-/** No list. */
-export const noList = 0xffffffff;
 
 /** The second lists of rows of `list`; `noList` if it is the only one. `points` has layout (n, dimension), in list space. */
 export function* secondLists(
@@ -39,12 +38,12 @@ export function* secondLists(
   let held = 0;
   try {
     yield inSlices(nLists, dimension, (first, count) => ({
-      kernel: "squaredL2Tile",
-      args: [own, 1, at + 4 * first * dimension, count, dimension, betweenAt + 4 * first, nLists],
+      kernel: "squaredL2Block",
+      args: [own, at + 4 * first * dimension, count, dimension, betweenAt + 4 * first],
     }));
     const between = floatsAt(betweenAt, nLists).slice();
     between[list] = Infinity;
-    const columns = Uint32Array.of(list, ...nearestPositions(between, 1, candidatesMax));
+    const columns = Uint32Array.of(list, ...positionsOfSmallest(between, candidatesMax));
     between[list] = 0;
     const k = columns.length;
     if (k === 1) return new Uint32Array(n).fill(noList);
@@ -64,10 +63,7 @@ export function* secondLists(
         cost: k * dimension,
       },
     ];
-    yield inSlices(n, k * dimension, (first, count) => ({
-      kernel: "squaredL2Tile",
-      args: [held + 4 * first * dimension, count, centroidsAt, k, dimension, squaresAt + 4 * first * k, k],
-    }));
+    yield* compareRows({ at: held, n }, { at: centroidsAt, n: k }, dimension, own, squaresAt);
     yield inSlices(n, 4 * k, (first, count) => ({
       kernel: "chooseSecond",
       args: [squaresAt + 4 * first * k, count, k, betweenAt, weight, chosenAt + 4 * first],

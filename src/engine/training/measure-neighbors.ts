@@ -1,6 +1,6 @@
 /** Measures in which lists the neighbors of held-out rows lie, from which recall curves are learned. */
 
-import type { KernelCall } from "../kernels/kernels.js";
+import { compareRows } from "../compare-rows.js";
 import { allocate, doublesAt, floatsAt, free } from "../kernels/memory.js";
 import type { Clusters, OnCompared, KmeansRows } from "../lists/kmeans.js";
 import { distanceRatio } from "../lists/probe-limits.js";
@@ -9,13 +9,13 @@ import { samplePositions } from "../random.js";
 import { type ObservedNeighbors, type ScanLimits } from "../recall-curves.js";
 import { countPerList, directionsOf, gather, lengthsOf } from "../rows.js";
 import { countBelow, positionOfLeast } from "../select-smallest.js";
-import { copyInPieces, inSlices, rowsOfPiece, type Work } from "../work.js";
+import { copyInPieces, rowsOfPiece, type Work } from "../work.js";
 import type { EstimatedRows } from "./estimated-rows.js";
 import { FarQueries, type SimulatedQuery } from "./far-queries.js";
 import { forEachDepth } from "./held-out.js";
 
 /** Held-out rows that are compared with the sample at a time. */
-const heldOutTogether = 16;
+const heldOutTogether = 32;
 /** The largest share of the lists that a filter removes around a query. */
 const removedShareMax = 0.6;
 /**
@@ -117,10 +117,11 @@ export function* observeNeighbors(
       yield directionsOf(centroidsAt, k, dimension, centroidsAt);
     }
     const lengths = areDirections ? doublesAt(lengthsAt, k).slice() : undefined;
-    yield [
-      ...compare(queriesAt, count, { ...rows, at: centroidsAt, n: k }, toListsAt),
-      ...compare(queriesAt + 4 * queries.length, 1, rows, toRowsAt),
-    ];
+    const meanAt = queriesAt + 4 * queries.length;
+    const compare = (first: number, some: number, to: Pick<KmeansRows, "at" | "n">, out: number) =>
+      compareRows({ at: queriesAt + 4 * first * dimension, n: some }, to, dimension, meanAt, out);
+    yield* compare(0, count, { at: centroidsAt, n: k }, toListsAt);
+    yield* compare(count - 1, 1, rows, toRowsAt);
     const squaresOf: Float32Array[] = [];
     const together = rowsOfPiece(4 * k);
     for (let i = 0; i < count; i++) {
@@ -130,8 +131,9 @@ export function* observeNeighbors(
     const lists = Uint32Array.from({ length: n }, (_, row) =>
       row < seen.length ? seen[row] : positionOfLeast(squaresOf[row - seen.length]),
     );
+    const fromMean = floatsAt(toRowsAt, n).slice();
     const far = new FarQueries({
-      rows: floatsAt(toRowsAt, n).slice(),
+      rows: fromMean,
       lists: squaresOf[count - 1],
       meanSquare: areDirections ? squareOf(mean) : undefined,
     });
@@ -151,8 +153,10 @@ export function* observeNeighbors(
       if (added) for (let row = 0; row < n; row++) toRows[row] = Math.max(0, toRows[row] + added[row]);
       toRows[positions[number]] = Infinity;
     };
-    const squareOfQuery = (number: number) =>
-      squareOf(queries.subarray(number * dimension, (number + 1) * dimension));
+    const reachOf = (number: number) => {
+      const square = squareOf(queries.subarray(number * dimension, (number + 1) * dimension));
+      return copyReach(residuals[positions[number]], square, fromMean[positions[number]]);
+    };
     let fromOutside = 0;
     const observeFromOutside = (number: number) => {
       readDistances(number);
@@ -162,7 +166,7 @@ export function* observeNeighbors(
         const ratios = observed.map((depth) => depth.far);
         observeOutside(far.opposite(positions[number], row), lists, depths, ratios);
       } else {
-        removeCopies(toRows, copyReach(residuals[positions[number]], squareOfQuery(number)));
+        removeCopies(toRows, reachOf(number));
         removeNearest(row, lists, Math.floor(removedShareMax * k ** random()));
         const ratios = observed.map((depth) => depth.outside);
         observeOutside(row, lists, depths, ratios);
@@ -170,14 +174,12 @@ export function* observeNeighbors(
     };
     for (let first = 0; first < positions.length; first += heldOutTogether) {
       const last = Math.min(positions.length, first + heldOutTogether);
-      const at = queriesAt + 4 * first * dimension;
-      yield compare(at, last - first, estimated?.rows ?? rows, toRowsAt);
+      yield* compare(first, last - first, estimated?.rows ?? rows, toRowsAt);
       onCompared((last - first) * n);
       const outside: number[] = [];
       for (let number = first; number < last; number++) {
         readDistances(number, estimated?.added);
-        const square = squareOfQuery(number);
-        const reach = copyReach(residuals[positions[number]], square);
+        const reach = reachOf(number);
         // A row and its copies are one query.
         if (hasCopyAmong(positions.subarray(0, number), toRows, reach)) continue;
         removeCopies(toRows, reach);
@@ -188,7 +190,7 @@ export function* observeNeighbors(
         yield;
       }
       // By vectors: estimates are of rows like the query.
-      if (estimated && outside.length > 0) yield compare(at, last - first, rows, toRowsAt);
+      if (estimated && outside.length > 0) yield* compare(first, last - first, rows, toRowsAt);
       for (const number of outside) {
         observeFromOutside(number);
         yield;
@@ -222,19 +224,6 @@ function meanOf(centroids: Float32Array, dimension: number, lists: Uint32Array):
 
 function squareOf(vector: Float32Array): number {
   return vector.reduce((sum, value) => sum + value * value, 0);
-}
-
-/** Squared distances of `count` queries from the rows, layout (count, n), at `out`. */
-function compare(
-  queries: number,
-  count: number,
-  { at, n, dimension }: KmeansRows,
-  out: number,
-): KernelCall[] {
-  return inSlices(n, count * dimension, (first, rows) => ({
-    kernel: "squaredL2Tile",
-    args: [queries, count, at + 4 * first * dimension, rows, dimension, out + 4 * first, n],
-  }));
 }
 
 function listsWithin(
@@ -320,12 +309,16 @@ function observeOutside(
 
 /** The largest squared distance of copies, over the squared distance of the row from its centroid. */
 const copyShare = 1 / 16;
-/** And over its squared length: equal directions differ by rounding. */
+/** And over its squared length, and its squared distance from the mean: equal directions differ by rounding, which `compareRows` may double. */
 const roundingShare = 2 ** -40;
+const roundedShare = 2 ** -26;
 
-/** The squared distance up to which rows are copies of one, by its squared distance from its centroid and its squared length. */
-function copyReach(residual: number, square: number): number {
-  return copyShare * residual + roundingShare * square;
+/**
+ * The squared distance up to which rows are copies of one, by its squared distance from its centroid, its squared length and its squared distance from
+ * the mean.
+ */
+function copyReach(residual: number, square: number, fromMean: number): number {
+  return copyShare * residual + roundingShare * square + roundedShare * fromMean;
 }
 
 /** Whether one of the rows at these positions is a copy, by the squared distances of a row from all. */

@@ -16,31 +16,6 @@ export function squaredL2Block(query: usize, vectors: usize, n: u32, d: u32, out
   sumBlock(query, vectors, n, d, out, true);
 }
 
-const tileRows: u32 = 24;
-
-/**
- * out[i * stride + j] (float32) = |queries[i] - vectors[j]|^2; `queries` has layout (q, d). A tile of rows stays in the cache
- * while it is compared with all queries.
- */
-export function squaredL2Tile(
-  queries: usize,
-  q: u32,
-  vectors: usize,
-  n: u32,
-  d: u32,
-  out: usize,
-  stride: u32,
-): void {
-  const rowBytes = <usize>d << 2;
-  for (let tile: u32 = 0; tile < n; tile += tileRows) {
-    const rows = min<u32>(tileRows, n - tile);
-    for (let i: u32 = 0; i < q; i++) {
-      const to = out + ((<usize>i * stride + tile) << 2);
-      squaredL2Block(queries + <usize>i * rowBytes, vectors + <usize>tile * rowBytes, rows, d, to);
-    }
-  }
-}
-
 @inline
 function sumBlock(query: usize, vectors: usize, n: u32, d: u32, out: usize, squared: bool): void {
   const rowBytes = <usize>d << 2;

@@ -11,10 +11,10 @@
  */
 
 export { assignCoded } from "./assign";
-export { addRows, directions, gatherRows, halfSquares, meanRows, scaleRows } from "./cluster";
+export { directions, gatherRows, halfSquares, meanRows, moveRows, scaleRows } from "./cluster";
 export { codedQueryBytes, prepareCodes } from "./query-tables";
 export { encodeSigns } from "./codes";
-export { dotBlock, squaredL2Block, squaredL2Tile } from "./distance";
+export { dotBlock, squaredL2Block } from "./distance";
 export { normsFloat64, squaredL2BlockFloat64 } from "./distance";
 export { fastScan, fastScanSmall, smallEntryMax } from "./fast-scan";
 export { fitsFloat32 } from "./distance";
@@ -24,6 +24,7 @@ export { measureQuery, rotateQuery } from "./prepare-query";
 export { probeLists } from "./probe-lists";
 export { buildTable, encodeRabitq, estimateRabitq, rabitqWithin, rotateAndEncode } from "./rabitq";
 export { rotate, rotateBack } from "./rotate";
+export { roundedBytes, roundedScratchBytes, roundRows, squaredL2Rounded } from "./rounded";
 export { decodeScalar, encodeScalar } from "./scalar";
 export { scanFlat } from "./scan-flat";
 export { encodeSpilled, spilledRowBytes } from "./scan-secondary";
