@@ -282,6 +282,28 @@ test.each(["euclidean", "cosine"] as const)(
   },
 );
 
+test.each([1, 300])(
+  "%i rows that are a billion times as far away as the others widen no limits",
+  async (count) => {
+    const random = seededRandom(5);
+    const vector = () => Float32Array.from({ length: 16 }, () => gaussian(random));
+    const far = Array.from({ length: count }, () => vector().map((value) => 1e9 * value));
+    const rows = [...far, ...Array.from({ length: 6000 }, vector)];
+    const set: RecallSet = { metric: "euclidean", rows, queries: Array.from({ length: 200 }, vector) };
+    const index = await newIndex(set);
+    await add(index, rows);
+    await index.train();
+    const share = await measured(index, set, truthOf(distances(set)), { recall: 0.9, topK: 10 });
+    expect(share).toBeGreaterThanOrEqual(0.9 - slack);
+    const [{ nLists }, { profile }] = await Promise.all([
+      index.describe(),
+      index.query({ queryVectors: set.queries, recall: 0.9, topK: 10, include: ["profile"] }),
+    ]);
+    // A ninth of the lists, without those rows.
+    expect(profile.lists / set.queries.length).toBeLessThan(nLists / 4);
+  },
+);
+
 test("zero vectors under cosine, which are near to nothing, widen no limits", async () => {
   const d = 24;
   const vectors = rowsOf(uniform(6000, d, 5), d);

@@ -7,7 +7,7 @@ import { distanceRatio } from "../lists/probe-limits.js";
 import { squareToCentroid } from "../metric.js";
 import { samplePositions } from "../random.js";
 import { type ObservedNeighbors, type ScanLimits } from "../recall-curves.js";
-import { countPerList, directionsOf, gather, lengthsOf } from "../rows.js";
+import { countPerList, directionsOf, gather, lengthsOf, squaredL2 } from "../rows.js";
 import { countBelow, positionOfLeast } from "../select-smallest.js";
 import { copyInPieces, rowsOfPiece, type Work } from "../work.js";
 import type { EstimatedRows } from "./estimated-rows.js";
@@ -94,12 +94,14 @@ export function* observeNeighbors(
   const mean = meanOf(centroids, dimension, seen);
   // The last query is the mean.
   const count = positions.length + 1;
-  const numbers = count * (dimension + k) + centroids.length + heldOutTogether * n;
+  const center = medianOf(queries, dimension);
+  const numbers = count * (dimension + k) + centroids.length + heldOutTogether * n + dimension;
   const lengthsAt = allocate(8 * k + 4 * numbers);
   const queriesAt = lengthsAt + 8 * k;
   const centroidsAt = queriesAt + 4 * count * dimension;
   const toListsAt = centroidsAt + 4 * centroids.length;
   const toRowsAt = toListsAt + 4 * count * k;
+  const centerAt = toRowsAt + 4 * heldOutTogether * n;
   const observed: Observing[] = depths.map(() => ({
     ranks: [],
     ratios: [],
@@ -117,9 +119,9 @@ export function* observeNeighbors(
       yield directionsOf(centroidsAt, k, dimension, centroidsAt);
     }
     const lengths = areDirections ? doublesAt(lengthsAt, k).slice() : undefined;
-    const meanAt = queriesAt + 4 * queries.length;
+    floatsAt(centerAt, dimension).set(center);
     const compare = (first: number, some: number, to: Pick<KmeansRows, "at" | "n">, out: number) =>
-      compareRows({ at: queriesAt + 4 * first * dimension, n: some }, to, dimension, meanAt, out);
+      compareRows({ at: queriesAt + 4 * first * dimension, n: some }, to, dimension, centerAt, out);
     yield* compare(0, count, { at: centroidsAt, n: k }, toListsAt);
     yield* compare(count - 1, 1, rows, toRowsAt);
     const squaresOf: Float32Array[] = [];
@@ -131,9 +133,8 @@ export function* observeNeighbors(
     const lists = Uint32Array.from({ length: n }, (_, row) =>
       row < seen.length ? seen[row] : positionOfLeast(squaresOf[row - seen.length]),
     );
-    const fromMean = floatsAt(toRowsAt, n).slice();
     const far = new FarQueries({
-      rows: fromMean,
+      rows: floatsAt(toRowsAt, n).slice(),
       lists: squaresOf[count - 1],
       meanSquare: areDirections ? squareOf(mean) : undefined,
     });
@@ -154,8 +155,9 @@ export function* observeNeighbors(
       toRows[positions[number]] = Infinity;
     };
     const reachOf = (number: number) => {
-      const square = squareOf(queries.subarray(number * dimension, (number + 1) * dimension));
-      return copyReach(residuals[positions[number]], square, fromMean[positions[number]]);
+      const query = queries.subarray(number * dimension, (number + 1) * dimension);
+      const fromCenter = squaredL2(query, 0, center, 0, dimension);
+      return copyReach(residuals[positions[number]], squareOf(query), fromCenter);
     };
     let fromOutside = 0;
     const observeFromOutside = (number: number) => {
@@ -220,6 +222,19 @@ function meanOf(centroids: Float32Array, dimension: number, lists: Uint32Array):
     for (let i = 0; i < dimension; i++) mean[i] += (size / lists.length) * centroids[list * dimension + i];
   });
   return Float32Array.from(mean);
+}
+
+/** Rows that a median is of, at most. */
+const medianRowsMax = 33;
+
+/** The median of each component, of some rows of layout (n, dimension): few rows that are far from the others do not move it. */
+function medianOf(rows: Float32Array, dimension: number): Float32Array {
+  const n = Math.min(rows.length / dimension, medianRowsMax);
+  const values = new Float32Array(n);
+  return Float32Array.from({ length: dimension }, (_, i) => {
+    for (let row = 0; row < n; row++) values[row] = rows[row * dimension + i];
+    return values.sort()[n >> 1];
+  });
 }
 
 function squareOf(vector: Float32Array): number {
@@ -309,16 +324,16 @@ function observeOutside(
 
 /** The largest squared distance of copies, over the squared distance of the row from its centroid. */
 const copyShare = 1 / 16;
-/** And over its squared length, and its squared distance from the mean: equal directions differ by rounding, which `compareRows` may double. */
+/** And over its squared length: equal directions differ by rounding. Over its squared distance from the center: `compareRows` rounds, too. */
 const roundingShare = 2 ** -40;
 const roundedShare = 2 ** -26;
 
 /**
  * The squared distance up to which rows are copies of one, by its squared distance from its centroid, its squared length and its squared distance from
- * the mean.
+ * the center.
  */
-function copyReach(residual: number, square: number, fromMean: number): number {
-  return copyShare * residual + roundingShare * square + roundedShare * fromMean;
+function copyReach(residual: number, square: number, fromCenter: number): number {
+  return copyShare * residual + roundingShare * square + roundedShare * fromCenter;
 }
 
 /** Whether one of the rows at these positions is a copy, by the squared distances of a row from all. */
