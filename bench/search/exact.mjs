@@ -10,6 +10,8 @@ export const neighbours = 10;
 const spare = 10;
 const rowsTogether = 6144;
 const pointsTogether = 1024;
+/** Rows that stay in the cache while all points are compared with them. */
+const tileRows = 24;
 
 /** Positions of the `wanted` nearest rows of each query, nearest first, layout (queries, wanted). */
 export function exactNeighbours(data, wanted) {
@@ -46,7 +48,14 @@ export function forEachTile({ base, dimension, metric }, points, visit) {
       const taken = Math.min(rowsTogether, n - first);
       const rows = base.subarray(first * dimension, (first + taken) * dimension);
       floatsAt(rowsAt, rows.length).set(direct(rows));
-      kernels().squaredL2Tile(pointsAt, asked, rowsAt, taken, dimension, out, rowsTogether);
+      for (let tile = 0; tile < taken; tile += tileRows) {
+        const tileAt = rowsAt + 4 * tile * dimension;
+        const size = Math.min(tileRows, taken - tile);
+        for (let i = 0; i < asked; i++) {
+          const to = out + 4 * (i * rowsTogether + tile);
+          kernels().squaredL2Block(pointsAt + 4 * i * dimension, tileAt, size, dimension, to);
+        }
+      }
       for (let i = 0; i < asked; i++) visit(from + i, first, floatsAt(out + 4 * i * rowsTogether, taken));
     }
   }
