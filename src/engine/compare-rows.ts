@@ -1,4 +1,4 @@
-/** Squared distances of rows, which are rounded to 16 bits for it: see kernels/assembly/rounded.ts. */
+/** Squared distances between rows rounded to 16 bits: see kernels/assembly/rounded.ts. */
 
 import { kernels } from "./kernels/kernels.js";
 import { allocate, free } from "./kernels/memory.js";
@@ -11,8 +11,9 @@ interface Rows {
 }
 
 /**
- * Writes the squared distances of the queries from the rows, both of layout (n, dimension), to `out`, float32 of layout (queries, rows). A
- * distance is off by about 2^-15 of the queries' and rows' distances from the `center`, which is an address too; that of equal rows is 0.
+ * Writes the squared distances of the queries from the rows, both of layout (n, dimension), to `out`, float32 of layout (queries, rows). The
+ * rounding moves a query or a row by about 2^-15 of its distance from `center`, a vector near most of them; equal ones keep the distance 0.
+ * `center` and `out` are addresses in kernel memory.
  */
 export function* compareRows(
   queries: Rows,

@@ -24,17 +24,16 @@ export function nearestPositions(values: Float32Array, stride: number, count: nu
   return nearest.subarray(0, found);
 }
 
-/** Positions of the `count` smallest finite values, ascending; of equal values the first ones. Fewer if there are fewer. For any count. */
+/** Positions of the `count` smallest finite values, ascending; of equal values the first ones. Fewer if there are fewer. By sorting, for large counts. */
 export function positionsOfSmallest(values: Float32Array, count: number): number[] {
-  const sorted = values.slice().sort();
-  const last = sorted[Math.min(count, sorted.length) - 1];
-  const bound = last < Infinity ? last : Infinity;
-  // Of the values that equal the bound, the first ones have room.
+  const sorted = values.filter((value) => value < Infinity).sort();
+  const bound = sorted[Math.min(count, sorted.length) - 1];
+  // For values that equal the bound.
   let room = count - countBelow(sorted, bound);
   const positions: number[] = [];
   for (let i = 0; i < values.length; i++) {
     const value = values[i];
-    if (value < bound || (value === bound && value < Infinity && room-- > 0)) positions.push(i);
+    if (value < bound || (value === bound && room-- > 0)) positions.push(i);
   }
   return positions;
 }

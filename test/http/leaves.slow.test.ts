@@ -125,7 +125,7 @@ test("an error of another service is none of a leaf, and another leaf is asked",
   await expect(answers(alone)).rejects.toMatchObject({ code: "storage_unavailable" });
 });
 
-test("no more of a leaf's answer is read than a text can have, and another leaf is asked", async () => {
+test("a leaf's answer that is longer than any string is not read to its end, and another leaf is asked", async () => {
   const leaf = await startLeaf();
   const spaces = Buffer.alloc(2 ** 20, " ");
   let sent = 0;

@@ -324,16 +324,14 @@ function observeOutside(
 
 /** The largest squared distance of copies, over the squared distance of the row from its centroid. */
 const copyShare = 1 / 16;
-/** And over its squared length: equal directions differ by rounding. Over its squared distance from the center: `compareRows` rounds, too. */
-const roundingShare = 2 ** -40;
-const roundedShare = 2 ** -26;
+/** And over its squared length: equal directions differ by the rounding of float32. */
+const float32Share = 2 ** -40;
+/** And over its squared distance from the center: `compareRows` may round these differences up to a step. */
+const stepShare = 2 ** -26;
 
-/**
- * The squared distance up to which rows are copies of one, by its squared distance from its centroid, its squared length and its squared distance from
- * the center.
- */
-function copyReach(residual: number, square: number, fromCenter: number): number {
-  return copyShare * residual + roundingShare * square + roundedShare * fromCenter;
+/** The squared distance up to which rows are copies of a row. All arguments are squared: its residual, its length, its distance from the center. */
+function copyReach(residual: number, length: number, fromCenter: number): number {
+  return copyShare * residual + float32Share * length + stepShare * fromCenter;
 }
 
 /** Whether one of the rows at these positions is a copy, by the squared distances of a row from all. */

@@ -58,7 +58,7 @@ export function addKeysCommand(program: Command, read: ReadSettings): void {
     .action((id: string) => audited((store) => revoke(store, id)));
 }
 
-/** Runs a command. If it is audited, records the key that it created or revoked, and does nothing without the audit log. */
+/** Runs a command. An audited one needs the audit log, if there is one, and records in it the key that it created or revoked. */
 async function runWithStore(settings: Settings, work: Work, isAudited: boolean): Promise<void> {
   const { rootKey, configLocation, indexLocation, auditFolder } = settings;
   if (rootKey === undefined) {

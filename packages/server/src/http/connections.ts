@@ -71,7 +71,7 @@ export function limitConnections(app: Server, { connectionsMax, requestMsMax }: 
     const before = newest.get(socket);
     if (before === undefined) return serve();
     before.once("close", () => {
-      // The client had so long to read the response before, and may wait longer for this one.
+      // The time limit for reading the response before does not apply to this one.
       socket.setTimeout(0);
       serve();
     });

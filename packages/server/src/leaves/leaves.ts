@@ -23,7 +23,7 @@ import { decodeFound, encodeSearch, leafRoute } from "../schemas/leaf.js";
 
 /** How long a leaf may take. */
 const answerMsMax = 30_000;
-/** No text of JavaScript is longer. */
+/** An answer is parsed as one string, and JavaScript has none that is longer. */
 const answerBytesMax = 2 ** 29;
 /** Until enough requests are timed. */
 const firstDelayMs = 50;

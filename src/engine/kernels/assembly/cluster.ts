@@ -5,12 +5,12 @@
 
 import { sumRow } from "./distance";
 
-/** Of rows that are in no list yet. */
-const none: u32 = 0xffffffff;
+/** The list of a row that is in none: as in ../../rows.ts. */
+const noList: u32 = 0xffffffff;
 
 /**
  * Moves columns `from` (inclusive) to `to` (exclusive) of n rows, layout (n, d), from the sums of their lists `before` to those of their
- * `lists` (n uint32 each, `before` 0xffffffff for none). `sums` is float64 of layout (k, d).
+ * `lists` (n uint32 each; `before` may be `noList`). `sums` is float64 of layout (k, d).
  */
 export function moveRows(
   vectors: usize,
@@ -29,7 +29,7 @@ export function moveRows(
     if (left == list) continue;
     const row = vectors + ((<usize>i * d + from) << 2);
     addRow(row, columns, sums + ((<usize>list * d + from) << 3), 1);
-    if (left != none) addRow(row, columns, sums + ((<usize>left * d + from) << 3), -1);
+    if (left != noList) addRow(row, columns, sums + ((<usize>left * d + from) << 3), -1);
   }
 }
 

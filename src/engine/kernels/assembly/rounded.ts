@@ -5,16 +5,13 @@
  * less than 2^31. A distance is that of the rounded rows, up to the precision of float32, so that of equal rows is 0.
  */
 
-import { loadFirst, storeFirst, sumEach, sumRow } from "./distance";
+import { loadFirst, storeFirst, sumRow } from "./distance";
 
 const lengthOfRounded: f64 = 32767;
-/** Shorter rows are zero: float32 has no square of them. */
+/** Shorter rows count as zero: their squares are below the range of float32. */
 const lengthMin: f64 = 1e-30;
-/** Squares between these have lost nothing to the range of float32. */
-const squareMin: f32 = 1e-24;
-const squareMax: f32 = 1e37;
 
-// A rounded row: its scale and its squared length, float64, and components, int16, of which zeros make a multiple of eight.
+// A rounded row is its scale and its squared length, float64, and its components, int16, padded with zeros to a multiple of eight.
 const headBytes: usize = 16;
 
 /** Rows that are rounded and compared with all queries at a time. */
@@ -43,7 +40,7 @@ export function roundRows(vectors: usize, n: u32, d: u32, center: usize, out: us
 }
 
 function roundRow(row: usize, d: u32, center: usize, out: usize): void {
-  const length = lengthOf(row, center, d);
+  const length = sqrt<f64>(sumRow(row, center, d, true));
   const isZero = !(length > lengthMin);
   const scale = isZero ? 0 : length / lengthOfRounded;
   const factor = f32x4.splat(isZero ? 0 : <f32>(1 / scale));
@@ -60,28 +57,12 @@ function roundRow(row: usize, d: u32, center: usize, out: usize): void {
   store<f64>(out, scale * scale * <f64>i32x4.extract_lane(sumEachInt(squares, squares, squares, squares), 0), 8);
 }
 
-/** Of a row less the center: in float32, if that has its square. */
-function lengthOf(row: usize, center: usize, d: u32): f64 {
-  let sums = f32x4.splat(0);
-  for (let i: u32 = 0; i < d; i += 4) {
-    const four = lessCenter(row + (<usize>i << 2), center + (<usize>i << 2), d - i);
-    sums = f32x4.add(sums, f32x4.mul(four, four));
-  }
-  const square = f32x4.extract_lane(sumEach(sums, sums, sums, sums), 0);
-  return square > squareMin && square < squareMax ? sqrt<f64>(square) : sqrt<f64>(sumRow(row, center, d, true));
-}
-
-/** Up to four components of a row less the center, int32. */
+/** Up to four components of a row less the center, times `factor`, as int32; zeros after them. */
 @inline
 function roundFour(row: usize, center: usize, count: u32, factor: v128): v128 {
-  return i32x4.trunc_sat_f32x4_s(f32x4.nearest(f32x4.mul(factor, lessCenter(row, center, count))));
-}
-
-/** Up to four components, zeros after them. */
-@inline
-function lessCenter(row: usize, center: usize, count: u32): v128 {
-  if (count >= 4) return f32x4.sub(v128.load(row), v128.load(center));
-  return f32x4.sub(loadFirst(row, count), loadFirst(center, count));
+  const components = count < 4 ? loadFirst(row, count) : v128.load(row);
+  const centers = count < 4 ? loadFirst(center, count) : v128.load(center);
+  return i32x4.trunc_sat_f32x4_s(f32x4.nearest(f32x4.mul(factor, f32x4.sub(components, centers))));
 }
 
 /**
