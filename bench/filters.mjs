@@ -1,4 +1,4 @@
-// node bench/filters.mjs [--full] [--rows N] [--data-set NAME | --base FILE --queries FILE [--metric M]] [--k N]
+// npm run bench -- filters [--full] [--rows N] [--data-set NAME | --base FILE --queries FILE [--metric M]] [--k N]
 //
 // Filters that keep from 0.1 % to 50 % of the rows, spread evenly over the clusters or bound to them: time of a query
 // relative to the same query without a filter, and recall against brute force over the matching rows, which is printed for queries without a filter

@@ -1,6 +1,8 @@
-// `npm run bench -- NAME` and `npm run test:long -- NAME`, with further arguments for the program. Without a name, prints the list.
+// `npm run bench -- NAME` and `npm run test:long -- NAME`, with further arguments for the program. Without a name, prints the list; with
+// `--help`, what the head of a benchmark's file says.
 
 import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -146,6 +148,15 @@ if (!Object.hasOwn(list, name)) {
   process.exit(name === "" ? 0 : 1);
 }
 const { program, variables = {} } = list[name];
+if (kind === "bench" && args.includes("--help")) {
+  const lines = readFileSync(join(root, program.at(-1)), "utf8").split("\n");
+  const head = lines.slice(
+    0,
+    lines.findIndex((line) => !line.startsWith("//")),
+  );
+  console.log(head.map((line) => line.slice(3)).join("\n"));
+  process.exit();
+}
 const env = { ...variables, ...process.env };
 if (variables.SEALDEX_TIER !== undefined) env.SEALDEX_TIER = variables.SEALDEX_TIER;
 const steps = [[join("scripts", "build.mjs")], [...program, ...args]];

@@ -17,6 +17,11 @@ async function run(args: readonly string[], variables: NodeJS.ProcessEnv): Promi
   return stdout;
 }
 
+test("a benchmark says which options it has", async () => {
+  const help = await run(["scripts/run-by-name.mjs", "bench", "recall", "--help"], {});
+  expect(help).toMatch(/^npm run bench -- recall \[--data-set NAME/);
+});
+
 const own = ["--base", "vectors/many.npy", "--queries", "vectors/many.npy"];
 const variables = { INIT_CWD: import.meta.dirname };
 
