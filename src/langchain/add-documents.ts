@@ -7,7 +7,8 @@ import type { EmbeddingsInterface } from "@langchain/core/embeddings";
 import { optionNames, takeOptions } from "../checks/option-names.js";
 import type { Filter } from "../api/filter/compile.js";
 import { renamePlace, shiftPosition } from "../errors.js";
-import type { Item, NamespaceOption, Vector, VectorIndex } from "../api/vector-index.js";
+import type { Item, NamespaceOption, Vector } from "../api/vector-index.js";
+import type { StoreIndex } from "./store-index.js";
 import type { StoreLimits } from "./store-limits.js";
 import { takeDocuments, type TakenDocument, toItems } from "./documents.js";
 
@@ -108,16 +109,18 @@ function namedAsPassed(error: unknown, start: number): unknown {
  * ids, the call can be repeated after a failure: equal documents replace the stored ones.
  */
 export async function addInBatches(
-  index: VectorIndex,
+  store: StoreIndex,
   { documents, limits, ...options }: Addition,
   vectorsOf: VectorsOf,
 ): Promise<string[]> {
+  await store.openForVectors();
   const { onProgress, signal, deleteFilter, skipUnchanged = false, expiresAt, namespace } = options;
   signal?.throwIfAborted();
   const { within } = limits;
-  const store = async (items: readonly Item[], end: number) => {
+  const add = async (items: readonly Item[], end: number) => {
     const conditions = { deleteFilter, within, skipUnchanged, namespace, signal };
-    await index.upsert(items, conditions).catch((error: unknown) => {
+    const adding = store.useForVectors(({ index }) => index.upsert(items, conditions));
+    await adding.catch((error: unknown) => {
       throw namedAsPassed(error, end - items.length);
     });
     onProgress?.({ stored: end, total: documents.length });
@@ -135,10 +138,10 @@ export async function addInBatches(
       for (const item of items) held.push(item);
       continue;
     }
-    await store(items, end);
+    await add(items, end);
     signal?.throwIfAborted();
   }
-  if (deleteFilter !== undefined) await store(held, documents.length);
+  if (deleteFilter !== undefined) await add(held, documents.length);
   return documents.map(({ id }) => id);
 }
 

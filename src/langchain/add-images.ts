@@ -12,8 +12,9 @@ import { optionNames, takeOptions } from "../checks/option-names.js";
 import { shiftPosition } from "../errors.js";
 import type { Filter } from "../api/filter/compile.js";
 import { convertJson, type JsonText } from "../checks/json-text.js";
-import type { Item, VectorIndex } from "../api/vector-index.js";
+import type { Item } from "../api/vector-index.js";
 import type { AddOptions } from "./add-documents.js";
+import type { StoreIndex } from "./store-index.js";
 import type { StoreLimits } from "./store-limits.js";
 import { toNumbers } from "./to-numbers.js";
 
@@ -92,10 +93,11 @@ export function takeImages(
 
 /** Embeds and stores the images. Returns their ids in order. */
 export async function addImages(
-  index: VectorIndex,
+  store: StoreIndex,
   { images, ids, metadatas, keep, expiresAt, namespace, within, onProgress, signal }: ImageAddition,
   embeddings: EmbeddingsInterface,
 ): Promise<string[]> {
+  await store.openForVectors();
   signal?.throwIfAborted();
   for (let start = 0; start < images.length; start += batchImages) {
     const items: Item[] = [];
@@ -112,7 +114,8 @@ export async function addImages(
         expiresAt,
       });
     }
-    await index.upsert(items, { namespace, within, signal }).catch((error: unknown) => {
+    const adding = store.useForVectors(({ index }) => index.upsert(items, { namespace, within, signal }));
+    await adding.catch((error: unknown) => {
       throw shiftPosition(error, (i) => `images[${start + i}]`);
     });
     onProgress?.({ stored: start + items.length, total: images.length });

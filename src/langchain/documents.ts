@@ -11,12 +11,12 @@ import type {
   NamespaceOption,
   StoredItem,
   Vector,
-  VectorIndex,
 } from "../api/vector-index.js";
 import { generatorOf } from "../async/calls.js";
 import { invalid, isArray, isVector, typeName } from "../checks/input.js";
 import { convertJson, type JsonText } from "../checks/json-text.js";
 import { optionNames, takeOptions } from "../checks/option-names.js";
+import type { StoreIndex } from "./store-index.js";
 import type { StoreLimits } from "./store-limits.js";
 
 /** A copied document. */
@@ -133,32 +133,38 @@ const listOptions = optionNames<ListDocumentsOptions>("listDocuments", {
 
 /** `limits` are those of the store. */
 export function documentsOf(
-  open: () => Promise<VectorIndex>,
+  store: StoreIndex,
   options: DocumentsOptions,
   limits: StoreLimits,
 ): AsyncGenerator<Document, void, undefined> {
   return generatorOf(() => {
     const own = takeOptions(options, documentsOptions);
-    return listedDocuments(open, { ...own, ...limits.of(own), include });
+    return listedDocuments(store, { ...own, ...limits.of(own), include });
   });
 }
 
 async function* listedDocuments(
-  open: () => Promise<VectorIndex>,
+  store: StoreIndex,
   options: ItemsOptions<typeof include>,
 ): AsyncGenerator<Document, void, undefined> {
-  const index = await open();
-  for await (const item of index.items(options)) yield toDocument(item);
+  const [items, first] = await store.use(async ({ index }) => {
+    const listed = index.items(options);
+    return [listed, await listed.next()] as const;
+  });
+  try {
+    for (let next = first; next.done !== true; next = await items.next()) yield toDocument(next.value);
+  } finally {
+    await items.return();
+  }
 }
 
 export async function pageOfDocuments(
-  open: () => Promise<VectorIndex>,
+  store: StoreIndex,
   options: ListDocumentsOptions,
   limits: StoreLimits,
 ): Promise<DocumentPage> {
   options = takeOptions(options, listOptions);
   const own = { ...options, ...limits.of(options), include };
-  const index = await open();
-  const { items, cursor } = await index.listItems(own);
+  const { items, cursor } = await store.use(({ index }) => index.listItems(own));
   return { documents: items.map(toDocument), ...(cursor !== undefined && { cursor }) };
 }

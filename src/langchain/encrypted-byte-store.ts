@@ -58,26 +58,12 @@ export class EncryptedByteStore extends BaseStore<string, Uint8Array> {
     const ids = (keys as readonly (string | undefined)[]).map((key) =>
       key === undefined ? undefined : idOf(key),
     );
-    const index = await this.#open();
-    const lengths = await this.#entries(index, [...new Set(ids.filter((id) => id !== undefined))]);
-    const values = new Map<string, Uint8Array>();
-    for (const some of inGroups([...lengths.keys()], (id) => lengths.get(id)?.length ?? 0)) {
-      const entries = await this.#entries(index, some, true);
-      for (const [id, entry] of entries) {
-        const readAgain = async () => (await this.#entries(index, [id], true)).get(id);
-        const read = await readStored(index, chunkedId(id), entry, readAgain, this.#within);
-        const bytes = read && (read.bytes ?? bytesOfUrl(read.item.contents ?? ""));
-        // A Buffer would share its memory with others.
-        if (bytes !== undefined) values.set(id, Uint8Array.from(bytes));
-      }
-    }
+    const values = await this.#index.use(({ index }) => this.#read(index, ids));
     return ids.map((id) => (id === undefined ? undefined : values.get(id)));
   }
 
   override async mset(keyValuePairs: [string, Uint8Array][]): Promise<void> {
     const values = new Map(keyValuePairs.map(([key, value]) => [idOf(key), takeBytes(value)]));
-    const index = await this.#open();
-    const before = await this.#entries(index, [...values.keys()]);
     const items: Item[] = [];
     for (const [id, bytes] of values) {
       const { length } = bytes;
@@ -88,26 +74,31 @@ export class EncryptedByteStore extends BaseStore<string, Uint8Array> {
         items.push(...chunks, { id, vector, metadata: { length, stored } });
       }
     }
-    if (items.length > 0) await index.upsert(items, this.#within);
-    await this.#delete(index, chunksOf(before));
+    await this.#index.use(async ({ index }) => {
+      const before = await this.#entries(index, [...values.keys()]);
+      if (items.length > 0) await index.upsert(items, this.#within);
+      await this.#delete(index, chunksOf(before));
+    });
   }
 
   /** Unknown keys are ignored. */
   override async mdelete(keys: string[]): Promise<void> {
     const ids = [...new Set(keys.map(idOf))];
-    const index = await this.#open();
-    await this.#delete(index, [...ids, ...chunksOf(await this.#entries(index, ids))]);
+    await this.#index.use(async ({ index }) =>
+      this.#delete(index, [...ids, ...chunksOf(await this.#entries(index, ids))]),
+    );
   }
 
   /** The keys that begin with `prefix`, in the order of string comparison. */
   override async *yieldKeys(prefix = ""): AsyncGenerator<string> {
     checkText(prefix, "prefix");
     if (Buffer.byteLength(prefix) > keyBytesMax) return;
-    const index = await this.#open();
     const first = keyPrefix + prefix;
-    if (prefix !== "" && (await this.#entries(index, [first])).size > 0) yield prefix;
+    const found = await this.#index.use(({ index }) => this.#entries(index, prefix === "" ? [] : [first]));
+    if (found.size > 0) yield prefix;
     for (let after = first; ;) {
-      const ids = await index.listIds({ after, limit: keysTogether, ...this.#within });
+      const page = { after, limit: keysTogether, ...this.#within };
+      const ids = await this.#index.use(({ index }) => index.listIds(page));
       for (const id of ids) {
         if (!id.startsWith(first)) return;
         yield id.slice(keyPrefix.length);
@@ -130,8 +121,20 @@ export class EncryptedByteStore extends BaseStore<string, Uint8Array> {
     return `EncryptedByteStore(${JSON.stringify(this.#index.indexName)})`;
   }
 
-  async #open(): Promise<VectorIndex> {
-    return (await this.#index.open()).index;
+  async #read(index: VectorIndex, ids: readonly (string | undefined)[]): Promise<Map<string, Uint8Array>> {
+    const lengths = await this.#entries(index, [...new Set(ids.filter((id) => id !== undefined))]);
+    const values = new Map<string, Uint8Array>();
+    for (const some of inGroups([...lengths.keys()], (id) => lengths.get(id)?.length ?? 0)) {
+      const entries = await this.#entries(index, some, true);
+      for (const [id, entry] of entries) {
+        const readAgain = async () => (await this.#entries(index, [id], true)).get(id);
+        const read = await readStored(index, chunkedId(id), entry, readAgain, this.#within);
+        const bytes = read && (read.bytes ?? bytesOfUrl(read.item.contents ?? ""));
+        // A Buffer would share its memory with others.
+        if (bytes !== undefined) values.set(id, Uint8Array.from(bytes));
+      }
+    }
+    return values;
   }
 
   /** The entries that there are, by id. */

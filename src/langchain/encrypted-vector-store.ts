@@ -11,14 +11,7 @@ import type { VectorStoreRetriever } from "@langchain/core/vectorstores";
 import { checkSelection, takeIds } from "../api/check-selection.js";
 import { type ProbingOptions, storeProbing } from "../api/effort.js";
 import { type Filter, takeFilter } from "../api/filter/compile.js";
-import type {
-  CountOptions,
-  Fusion,
-  MatchField,
-  NamespaceOption,
-  Selection,
-  VectorIndex,
-} from "../api/vector-index.js";
+import type { CountOptions, Fusion, MatchField, NamespaceOption, Selection } from "../api/vector-index.js";
 import { invalid, isArray, isVector, typeName } from "../checks/input.js";
 import { optionNames, takeOptions } from "../checks/option-names.js";
 import { own as ownMembers } from "../checks/value-kinds.js";
@@ -121,8 +114,7 @@ export class EncryptedVectorStore extends SimilaritySearches {
    */
   override async addDocuments(documents: DocumentInterface[], options?: AddOptions): Promise<string[]> {
     const addition = takeAddition(documents, options, this.#limits);
-    const { index } = await this.#index.openForVectors();
-    return addInBatches(index, addition, embedWith(this.embeddings));
+    return addInBatches(this.#index, addition, embedWith(this.embeddings));
   }
 
   /** Stores documents under the given vectors. Returns their ids in order. */
@@ -139,10 +131,9 @@ export class EncryptedVectorStore extends SimilaritySearches {
       );
     }
     const own = vectors.map((vector) => (isVector(vector) ? vector.slice() : vector));
-    const { index } = await this.#index.openForVectors();
     const vectorsOf = async (batch: readonly unknown[], start: number) =>
       own.slice(start, start + batch.length);
-    return addInBatches(index, addition, vectorsOf).catch((error: unknown) => {
+    return addInBatches(this.#index, addition, vectorsOf).catch((error: unknown) => {
       throw renamePlace(error, /^documents(\[\d+\])\.vector/, "vectors$1");
     });
   }
@@ -160,8 +151,7 @@ export class EncryptedVectorStore extends SimilaritySearches {
    */
   async addImages(images: readonly Image[], options?: AddImagesOptions): Promise<string[]> {
     const addition = takeImages(images, options, this.#limits);
-    const { index } = await this.#index.openForVectors();
-    return addImages(index, addition, this.embeddings);
+    return addImages(this.#index, addition, this.embeddings);
   }
 
   /**
@@ -197,8 +187,9 @@ export class EncryptedVectorStore extends SimilaritySearches {
     const queryText = takeQueryText(query, { syntax });
     const limits = this.#limits.of({ ...effort, filter });
     const own = { queryText, k, fusion: fusion && { ...fusion }, ...limits, ...this.#probingOf(effort) };
-    const { index } = await this.#index.openForVectors();
-    return searchByWords(index, { ...own, vector: await this.embeddings.embedQuery(query) });
+    await this.#index.openForVectors();
+    const search = { ...own, vector: await this.embeddings.embedQuery(query) };
+    return this.#index.useForVectors(({ index }) => searchByWords(index, search));
   }
 
   /** Like `hybridSearchWithScore`, without scores. */
@@ -226,7 +217,7 @@ export class EncryptedVectorStore extends SimilaritySearches {
     const { syntax, namespace } = takeOptions(options, keywordOptions);
     const queryText = takeQueryText(query, { syntax });
     const search = { queryText, k, ...this.#limits.of({ namespace, filter }) };
-    return searchByWords(await this.#opened(), search);
+    return this.#index.use(({ index }) => searchByWords(index, search));
   }
 
   /** Like `keywordSearchWithScore`, without scores. */
@@ -245,16 +236,15 @@ export class EncryptedVectorStore extends SimilaritySearches {
     options = takeOptions(options, getOptions);
     const namespace = this.#limits.namespaceOf(options);
     const own = takeIds(ids);
-    const { index } = await this.#index.open();
-    const items = await index.get(own, { include: ["contents", "metadata"], namespace });
+    const include = ["contents", "metadata"] as const;
+    const items = await this.#index.use(({ index }) => index.get(own, { include, namespace }));
     return items.filter(({ metadata = {} }) => this.#limits.matches(metadata)).map(toDocument);
   }
 
   /** The number of documents, or of those that match, within the store's own filter. */
   async count(options: CountOptions = {}): Promise<number> {
     const own = { ...options, ...this.#limits.of(options) };
-    const { index } = await this.#index.open();
-    return index.count(own);
+    return this.#index.use(({ index }) => index.count(own));
   }
 
   /**
@@ -262,12 +252,12 @@ export class EncryptedVectorStore extends SimilaritySearches {
    * store.documents())`. They show one state of the index, see `VectorIndex.items`.
    */
   documents(options: DocumentsOptions = {}): AsyncGenerator<Document, void, undefined> {
-    return documentsOf(this.#opened, options, this.#limits);
+    return documentsOf(this.#index, options, this.#limits);
   }
 
   /** A page of documents with the cursor of the next one; see `VectorIndex.listItems`. */
   listDocuments(options: ListDocumentsOptions = {}): Promise<DocumentPage> {
-    return pageOfDocuments(this.#opened, options, this.#limits);
+    return pageOfDocuments(this.#index, options, this.#limits);
   }
 
   /**
@@ -278,10 +268,11 @@ export class EncryptedVectorStore extends SimilaritySearches {
     const { namespace: wanted, ...selection } = ownMembers(params ?? ({} as DeleteParams));
     const { ids, filter: own } = checkSelection(selection as Selection);
     const { filter, namespace } = this.#limits.of({ filter: own, namespace: wanted });
-    const { index } = await this.#index.open();
+    const all = filter === undefined ? ({ deleteAll: true } as const) : { filter };
     // The index checks the filter when it commits; documents read earlier may be replaced by then.
-    if (ids !== undefined) await index.delete({ ids, filter }, { namespace });
-    else await index.delete(filter === undefined ? { deleteAll: true } : { filter }, { namespace });
+    await this.#index.use(({ index }) =>
+      index.delete(ids === undefined ? all : { ids, filter }, { namespace }),
+    );
   }
 
   /**
@@ -373,15 +364,14 @@ export class EncryptedVectorStore extends SimilaritySearches {
       namespace,
       include,
     };
-    const { index, metric } = await this.#index.openForVectors();
-    const matches = await index.query({ ...search, topK: topKOf(k) }).catch(searchFailed);
-    return { matches, metric };
+    return this.#index.useForVectors(async ({ index, metric }) => {
+      const matches = await index.query({ ...search, topK: topKOf(k) }).catch(searchFailed);
+      return { matches, metric };
+    });
   }
 
   /** The recall of a search overrides the store's options. */
   #probingOf({ recall }: SearchOptions = {}): ProbingOptions {
     return recall === undefined ? this.#probing : { recall };
   }
-
-  readonly #opened = async (): Promise<VectorIndex> => (await this.#index.open()).index;
 }

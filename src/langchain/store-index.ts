@@ -38,8 +38,8 @@ export class StoreIndex {
   readonly #model: StoreModel | undefined;
   #opened: Promise<OpenedIndex> | undefined;
   #checked: Promise<OpenedIndex> | undefined;
-  /** An index created here has the store's model. */
-  #isCreated = false;
+  /** Until the index that was opened is deleted. */
+  #mayCreate = true;
 
   /**
    * `args`: a result of `takeStoreOptions`. `model`: embeds the store's documents; a new index
@@ -74,6 +74,19 @@ export class StoreIndex {
     return this.#checked;
   }
 
+  /**
+   * Runs `work` on the index. If another process deleted it, `work` changed nothing: it runs again on the index that was made in its
+   * place; throws `not_found` if there is none.
+   */
+  use<T>(work: (opened: OpenedIndex) => Promise<T>): Promise<T> {
+    return this.#use(() => this.open(), work);
+  }
+
+  /** Like `use`, with an index from `openForVectors`. */
+  useForVectors<T>(work: (opened: OpenedIndex) => Promise<T>): Promise<T> {
+    return this.#use(() => this.openForVectors(), work);
+  }
+
   /** Like `open`, but throws `not_found` if there is no index. */
   load(): Promise<OpenedIndex> {
     return this.#remember(() => this.#load());
@@ -82,6 +95,23 @@ export class StoreIndex {
   /** Closes the client unless the caller passed it. */
   async close(): Promise<void> {
     if (this.#ownsClient) await this.#client.close();
+  }
+
+  async #use<T>(open: () => Promise<OpenedIndex>, work: (opened: OpenedIndex) => Promise<T>): Promise<T> {
+    const opening = open();
+    const used = this.#opened;
+    const opened = await opening;
+    try {
+      return await work(opened);
+    } catch (error) {
+      if (!hasCode(error, "not_found")) throw error;
+    }
+    // Unless another call has opened the new one.
+    if (this.#opened === used) {
+      this.#opened = this.#checked = undefined;
+      this.#mayCreate = false;
+    }
+    return work(await open());
   }
 
   #remember(open: () => Promise<OpenedIndex>): Promise<OpenedIndex> {
@@ -94,7 +124,8 @@ export class StoreIndex {
 
   async #openChecked(): Promise<OpenedIndex> {
     const opened = await this.open();
-    if (!this.#isCreated) await this.#checkModel(opened.index);
+    // One created here has the store's model.
+    if (opened.found !== undefined) await this.#checkModel(opened.index);
     return opened;
   }
 
@@ -111,7 +142,7 @@ export class StoreIndex {
     try {
       return await this.#load();
     } catch (error) {
-      if (!hasCode(error, "not_found")) throw error;
+      if (!this.#mayCreate || !hasCode(error, "not_found")) throw error;
     }
     const definition = {
       indexName,
@@ -125,7 +156,6 @@ export class StoreIndex {
       const index = await (shards === undefined
         ? this.#client.createIndex(definition)
         : this.#client.createCollection({ ...definition, shards }));
-      this.#isCreated = true;
       return { index, metric };
     } catch (error) {
       // Another process created it in between.

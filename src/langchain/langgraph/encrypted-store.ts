@@ -21,7 +21,7 @@ import { Models } from "../../embedding/models.js";
 import type { EmbeddingsInput } from "../choose-embeddings.js";
 import { takeQueryText } from "../hybrid-search.js";
 import { chunkIds } from "../stored-bytes.js";
-import { StoreIndex } from "../store-index.js";
+import { type OpenedIndex, StoreIndex } from "../store-index.js";
 import {
   type EncryptedVectorStoreArgs,
   refuseOptions,
@@ -147,10 +147,13 @@ export class EncryptedStore extends BaseStore {
       const listing = takeListing(operation as ListNamespacesOperation);
       return (index) => this.#listNamespaces(index, listing);
     });
-    const index = await this.#open();
-    const read = await Promise.all(reads.map((of) => of(index)));
-    if (puts.size > 0) await this.#put(index, puts);
-    return read as OperationResults<Op>;
+    return this.#index.use(async (opened) => {
+      this.#follow(opened);
+      const { index } = opened;
+      const read = await Promise.all(reads.map((of) => of(index)));
+      if (puts.size > 0) await this.#put(index, puts);
+      return read as OperationResults<Op>;
+    });
   }
 
   /** Like any `BaseStore`, and `syntax`. Throws `invalid_request` for an unknown option. */
@@ -182,11 +185,9 @@ export class EncryptedStore extends BaseStore {
   }
 
   /** An existing index is used as it is, whatever this store embeds. */
-  async #open(): Promise<VectorIndex> {
-    const { index, found } = await this.#index.open();
+  #follow({ found }: OpenedIndex): void {
     if (found?.dimension !== undefined) this.#blank = blankOf(found.dimension);
     if (found !== undefined) this.#isHybrid = found.textIndex ?? false;
-    return index;
   }
 
   async #get(index: VectorIndex, id: string): Promise<StoreItem | null> {
