@@ -80,6 +80,20 @@ describe.each([
     await expect(store.search(["a", ""], strict)).rejects.toThrow("label");
   });
 
+  test("a store that was created without a model says so to one that embeds, which reads and writes nothing", async () => {
+    const named = { indexName: `items ${made++}`, indexKey: generateKey(), ...place };
+    const plain = new EncryptedStore(named as never);
+    await plain.put(["notes"], "1", { note: "Salmon swim upstream" });
+    const semantic = new EncryptedStore({ ...named, index: { dims, embeddings } } as never);
+    const refused = {
+      code: "dimension_mismatch",
+      message: `index.dims: expected 1, as the index was created with, got ${dims}; a store that was created without \`index\` has 1`,
+    };
+    await expect(semantic.put(["notes"], "2", { note: "Herons hunt" })).rejects.toMatchObject(refused);
+    await expect(semantic.search(["notes"], { query: "salmon" })).rejects.toMatchObject(refused);
+    expect(address(await plain.search([]))).toEqual(["notes/1"]);
+  });
+
   test("a store without a model lists, writes and deletes the items of one that has words and meaning", async () => {
     const named = { indexName: `items ${made++}`, indexKey: generateKey(), ...place };
     const meaning = { dims, embeddings, fields: ["note"] };

@@ -19,7 +19,6 @@ import { hasOption, optionNames, takeOptions } from "../../checks/option-names.j
 import type { Embedder } from "../../embedding/embedder.js";
 import { Models } from "../../embedding/models.js";
 import type { EmbeddingsInput } from "../choose-embeddings.js";
-import { takeQueryText } from "../hybrid-search.js";
 import { chunkIds } from "../stored-bytes.js";
 import { type OpenedIndex, StoreIndex } from "../store-index.js";
 import {
@@ -28,7 +27,7 @@ import {
   takeStoreOptions,
   type VectorStoreArgsWithout,
 } from "../store-options.js";
-import { type EmbeddedText, itemId, rowFilter, rowId, rowOf, textsAt, toRows } from "./item-rows.js";
+import { blankOf, type EmbeddedText, itemId, rowFilter, rowId, rowOf, textsAt, toRows } from "./item-rows.js";
 import {
   bestOfEach,
   latestRows,
@@ -46,6 +45,7 @@ import {
   namespacesOf,
   operationNames,
   type Put,
+  type StoreSearch,
   storeSearchOptions,
   type StoreSearchOperation,
   type StoreSearchOptions,
@@ -104,6 +104,8 @@ export class EncryptedStore extends BaseStore {
   readonly #models: Models;
   readonly #embedder: Embedder | undefined;
   readonly #fields: readonly string[];
+  /** Of the vectors of embedded texts. */
+  readonly #dims: number | undefined;
   /** Whether searches include keywords. */
   #isHybrid: boolean;
   /** The vector of rows without an embedded text. */
@@ -123,6 +125,7 @@ export class EncryptedStore extends BaseStore {
     this.#models = new Models(own.models);
     this.#embedder = index && this.#models.embedder(index.embeddings, "embeddings");
     this.#fields = [...(index?.fields ?? ["$"])];
+    this.#dims = index?.dims;
     this.#blank = blankOf(index?.dims);
   }
 
@@ -184,9 +187,9 @@ export class EncryptedStore extends BaseStore {
     return `EncryptedStore(${JSON.stringify(this.#index.indexName)})`;
   }
 
-  /** An existing index is used as it is, whatever this store embeds. */
+  /** An existing index is used as it is, if it has room for this store's vectors. */
   #follow({ found }: OpenedIndex): void {
-    if (found?.dimension !== undefined) this.#blank = blankOf(found.dimension);
+    if (found?.dimension !== undefined) this.#blank = blankOf(found.dimension, this.#dims);
     if (found !== undefined) this.#isHybrid = found.textIndex ?? false;
   }
 
@@ -251,7 +254,7 @@ export class EncryptedStore extends BaseStore {
     return found;
   }
 
-  async #search(index: VectorIndex, operation: StoreSearchOperation): Promise<SearchItem[]> {
+  async #search(index: VectorIndex, operation: StoreSearch): Promise<SearchItem[]> {
     const { namespacePrefix, filter, limit = 10, offset = 0, query } = operation;
     const wanted = offset + limit;
     const ranked = query && this.#embedder !== undefined;
@@ -271,7 +274,7 @@ export class EncryptedStore extends BaseStore {
     index: VectorIndex,
     query: string,
     embedder: Embedder,
-    { namespacePrefix, filter, syntax }: StoreSearchOperation,
+    { namespacePrefix, filter, queryText }: StoreSearch,
     wanted: number,
   ): Promise<ScoredRow[]> {
     const queryVector = await embedder.embedQuery(query);
@@ -283,7 +286,7 @@ export class EncryptedStore extends BaseStore {
       const matches = this.#isHybrid
         ? await index.query({
             ...request,
-            queryText: takeQueryText(query, { syntax }),
+            queryText,
             include: ["metadata"],
           })
         : await similar(index, request);
@@ -296,8 +299,4 @@ export class EncryptedStore extends BaseStore {
     const rows = await latestRows(index, { row: 0 }, this.#blank);
     return namespacesOf(rows, operation);
   }
-}
-
-function blankOf(dims = 1): number[] {
-  return Array.from({ length: dims }, () => 0);
 }

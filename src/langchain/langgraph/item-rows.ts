@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import type { Item as StoreItem } from "@langchain/langgraph-checkpoint";
 import type { Filter } from "../../api/filter/compile.js";
 import type { Item, Metadata } from "../../api/vector-index.js";
+import { SealdexError } from "../../errors.js";
 import type { StoredBytes } from "../stored-bytes.js";
 import type { Value } from "./value-with-bytes.js";
 
@@ -47,6 +48,20 @@ export interface EmbeddedText {
   readonly vector: readonly number[];
   /** The text for keyword search. */
   readonly text?: string;
+}
+
+/**
+ * The vector of rows without an embedded text, in an index of this dimension. Throws `dimension_mismatch` if embedded texts have
+ * vectors of other `dims`.
+ */
+export function blankOf(dimension = 1, dims = dimension): number[] {
+  if (dims !== dimension) {
+    throw new SealdexError(
+      "dimension_mismatch",
+      `index.dims: expected ${dimension}, as the index was created with, got ${dims}; a store that was created without \`index\` has 1`,
+    );
+  }
+  return Array.from({ length: dimension }, () => 0);
 }
 
 /** The rows of an item: one per text, or one with the vector `blank` if there are none. */

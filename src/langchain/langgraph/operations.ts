@@ -55,14 +55,19 @@ export function takePut(operation: PutOperation): Put {
   };
 }
 
+export interface StoreSearch extends SearchOperation {
+  /** The words of `query`; without one, none. */
+  readonly queryText: string;
+}
+
 /** Copies the operation. Throws `invalid_request` for an invalid filter. */
-export function takeSearch(operation: StoreSearchOperation): StoreSearchOperation {
-  const { namespacePrefix, filter, ...others } = takeOptions(operation, operationNames.search);
+export function takeSearch(operation: StoreSearchOperation): StoreSearch {
+  const { namespacePrefix, filter, syntax, ...others } = takeOptions(operation, operationNames.search);
   if (!namespacePrefix.every(isLabel)) throw invalid("namespacePrefix: expected no empty label");
   checkPage(others);
-  if (others.query !== undefined) takeQueryText(others.query, others);
+  const queryText = others.query === undefined ? "" : takeQueryText(others.query, { syntax });
   const own = filter && (takeFilter(filter as Filter) as SearchOperation["filter"]);
-  return { ...others, namespacePrefix: [...namespacePrefix], ...(own && { filter: own }) };
+  return { ...others, queryText, namespacePrefix: [...namespacePrefix], ...(own && { filter: own }) };
 }
 
 /** Copies the operation. */
