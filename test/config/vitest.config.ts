@@ -97,7 +97,7 @@ const coverage: Test = {
     ...unitSuites.commit,
     "test/protocol/{read-object,stored-generations}.test.ts",
     "test/format/fields.test.ts",
-    "test/collection/{lifetime,one-state,split}.slow.test.ts",
+    "test/collection/names.test.ts",
     "test/behavior/profile.test.ts",
   ],
   coverage: {
