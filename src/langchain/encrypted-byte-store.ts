@@ -65,18 +65,23 @@ export class EncryptedByteStore extends BaseStore<string, Uint8Array> {
   override async mset(keyValuePairs: [string, Uint8Array][]): Promise<void> {
     const values = new Map(keyValuePairs.map(([key, value]) => [idOf(key), takeBytes(value)]));
     const items: Item[] = [];
+    const chunked: string[] = [];
     for (const [id, bytes] of values) {
       const { length } = bytes;
       if (length <= urlBytesMax) {
         items.push({ id, vector, contents: bytesUrl(bytes), metadata: { length } });
       } else {
         const { stored, chunks } = toChunks(chunkedId(id), bytes, vector);
-        items.push(...chunks, { id, vector, metadata: { length, stored } });
+        for (const chunk of chunks) items.push({ ...chunk, metadata: { of: id } });
+        items.push({ id, vector, metadata: { length, stored } });
+        chunked.push(id);
       }
     }
     await this.#index.use(async ({ index }) => {
       const before = await this.#entries(index, [...values.keys()]);
-      if (items.length > 0) await index.upsert(items, this.#within);
+      // Also those of calls that were interrupted, or that commit between the read and this commit.
+      const deleteFilter = chunked.length > 0 ? { of: { $in: chunked } } : undefined;
+      if (items.length > 0) await index.upsert(items, { deleteFilter, ...this.#within });
       await this.#delete(index, chunksOf(before));
     });
   }

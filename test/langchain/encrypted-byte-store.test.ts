@@ -66,6 +66,30 @@ describe.each([
     );
   });
 
+  test("of large values that are set at once under one key, the last one stays, and nothing of the others", async () => {
+    const args = named();
+    const store = new EncryptedByteStore({ ...args, ...place });
+    const values = [1, 2, 3, 4].map((fill) => new Uint8Array(1_000_000).fill(fill));
+    await store.mset([["k", values[0]]]);
+    await Promise.all(values.map((value) => store.mset([["k", value]])));
+    const [last] = await store.mget(["k"]);
+    expect(values.some((value) => same(last, value))).toBe(true);
+    const index = await ("client" in place ? client : createClient(place)).loadIndex(args);
+    expect(await index.count()).toBe(3);
+  });
+
+  test("a value that is set again leaves nothing of a call that was interrupted", async () => {
+    const args = named();
+    const store = new EncryptedByteStore({ ...args, ...place });
+    const large = new Uint8Array(1_000_000).fill(1);
+    await store.mset([["k", large]]);
+    const index = await ("client" in place ? client : createClient(place)).loadIndex(args);
+    // As if the process had ended before it deleted the chunks of the value that it replaced.
+    await index.upsert([{ id: "key/k", vector: [0], metadata: { length: 0 } }], { namespace: "values" });
+    await store.mset([["k", large]]);
+    expect(await index.count()).toBe(3);
+  });
+
   test("lists keys by prefix", async () => {
     const store = new EncryptedByteStore({ ...named(), ...place });
     const keys = ["a", "a/1", "a/2", "ab", "b", "é", "chunk/a"];
