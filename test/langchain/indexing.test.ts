@@ -10,12 +10,16 @@ class MemoryRecordManager extends RecordManager {
   override lc_namespace = ["test"];
   readonly #records = new Map<string, { at: number; group: string | null }>();
   #now = 0;
+  /** How many steps remain before one fails. */
+  stepsLeft = Infinity;
   async createSchema() {}
   async getTime() {
     return ++this.#now;
   }
   async update(keys: string[], { groupIds }: UpdateOptions = {}) {
+    this.#step();
     keys.forEach((key, i) => this.#records.set(key, { at: ++this.#now, group: groupIds?.[i] ?? null }));
+    this.#step();
   }
   async exists(keys: string[]) {
     return keys.map((key) => this.#records.has(key));
@@ -27,7 +31,12 @@ class MemoryRecordManager extends RecordManager {
     return matching.slice(0, limit).map(([key]) => key);
   }
   async deleteKeys(keys: string[]) {
+    this.#step();
     for (const key of keys) this.#records.delete(key);
+    this.#step();
+  }
+  #step() {
+    if (this.stepsLeft-- === 0) throw new Error("interrupted");
   }
 }
 
@@ -37,20 +46,22 @@ const page = (source: string, pageContent: string, nested = {}) =>
 let store: EncryptedVectorStore;
 /** Another namespace of the same index. */
 let other: EncryptedVectorStore;
-let run: (docsSource: Document[], cleanup?: "full" | "incremental") => ReturnType<typeof index>;
+let recordManager: MemoryRecordManager;
+type Cleanup = "full" | "incremental";
+let run: (docsSource: Document[], cleanup?: Cleanup, forceUpdate?: boolean) => ReturnType<typeof index>;
 
 beforeEach(() => {
   const client = createClient({ indexLocation: { location: "memory" } });
   const args = { indexName: "pages", indexKey: generateKey(), client };
   store = new EncryptedVectorStore(new LexicalEmbeddings(), { ...args, namespace: "own" });
   other = new EncryptedVectorStore(new LexicalEmbeddings(), { ...args, namespace: "other" });
-  const recordManager = new MemoryRecordManager();
-  run = (docsSource, cleanup) =>
+  recordManager = new MemoryRecordManager();
+  run = (docsSource, cleanup, forceUpdate) =>
     index({
       docsSource,
       recordManager,
       vectorStore: store,
-      options: { cleanup, sourceIdKey: "source", batchSize: 2 },
+      options: { cleanup, sourceIdKey: "source", batchSize: 2, forceUpdate },
     });
 });
 
@@ -95,4 +106,34 @@ test("deletions by others do not disturb it", async () => {
   await store.delete({ deleteAll: true });
   expect(await run([page("b", "text three")], "full")).toMatchObject({ numAdded: 1, numDeleted: 2 });
   expect(await texts()).toEqual(["text three"]);
+});
+
+test.each([undefined, "incremental", "full"] as const)(
+  "interrupted at any step, it is completed by the next run, with cleanup %s",
+  async (cleanup) => {
+    const before = ["a 1", "a 2", "b 1", "b 2", "c 1"].map((text) => page(text[0], text));
+    const after = ["a 1", "a 3", "b 2", "c 1", "c 2"].map((text) => page(text[0], text));
+    const kept = cleanup === undefined ? [...before, ...after] : after;
+    const wanted = [...new Set(kept.map(({ pageContent }) => pageContent))].sort();
+    for (let steps = 0, isComplete = false; !isComplete; steps++) {
+      await run(before, "full");
+      recordManager.stepsLeft = steps;
+      isComplete = await run(after, cleanup).then(
+        () => true,
+        () => false,
+      );
+      recordManager.stepsLeft = Infinity;
+      await run(after, cleanup);
+      expect(await texts()).toEqual(wanted);
+    }
+  },
+);
+
+test("stores again what the store has lost, if it is told to update everything", async () => {
+  const source = [page("a", "text one"), page("b", "text two")];
+  await run(source, "full");
+  await store.delete({ deleteAll: true });
+  expect(await run(source, "full")).toMatchObject({ numAdded: 0, numSkipped: 2 });
+  expect(await run(source, "full", true)).toMatchObject({ numUpdated: 2 });
+  expect(await texts()).toEqual(["text one", "text two"]);
 });
