@@ -88,6 +88,20 @@ describe.each([
     await client.close();
     await stop();
   });
+
+  test.runIf(canStart(server))("a worker whose server hangs ends on SIGTERM", async () => {
+    const { address, pause, resume, stop } = await open();
+    const { client, env, args } = await prepare("index", 0);
+    const worker = start(["work", ...args.slice(2)], { ...env, SEALDEX_QUEUE: address });
+    await run(["enqueue", "compact", "--index", "rows"], { SEALDEX_QUEUE: address });
+    while (!worker.output().includes("rows: compacted.\n")) await worker.next();
+    await pause();
+    worker.child.kill("SIGTERM");
+    expect((await worker.ended).code).toBe(0);
+    await resume();
+    await client.close();
+    await stop();
+  });
 });
 
 test.runIf(canStart(redis))("enqueue ends when its server refuses it, hangs or is gone", async () => {

@@ -10,6 +10,9 @@ import { queueVariable } from "../settings/load-settings.js";
 import type { ReadSettings } from "../settings/settings.js";
 import { type KeyArguments, openWithKey, useClient, withKeyFile } from "./open-index.js";
 
+/** How long a worker that has no job any more waits for its queue to let it go. */
+const leaveMsMax = 10_000;
+
 interface QueueArguments {
   readonly queue?: string;
 }
@@ -54,7 +57,14 @@ export function addWorkCommands(program: Command, read: ReadSettings): void {
         const { index } = await openWithKey(client, settings, job.index, keyFile);
         return runJob(job, index);
       };
-      await useQueue(url, (queue) => queue.work((data) => reported(() => run(takeJob(data))), stopped));
+      let running: Promise<unknown> = Promise.resolve();
+      const finished = () => Promise.allSettled([running]);
+      // A queue whose server is gone would hold the process: a job that it was not told of runs again.
+      void stopped.then(finished).then(() => {
+        setTimeout(() => void finished().then(() => process.exit()), leaveMsMax).unref();
+      });
+      const work = (data: unknown) => (running = reported(() => run(takeJob(data))));
+      await useQueue(url, (queue) => queue.work(work, stopped));
     }),
   );
 }
