@@ -104,6 +104,26 @@ describe.each([
   });
 });
 
+test.runIf(canStart(postgres))(
+  "a queue on PostgreSQL that cannot be opened is told in a line without the password",
+  async () => {
+    const server = await startPostgres();
+    const wrong = server.address.replace(/:[^:@]+@/, ":of nobody@");
+    for (const [address, reason] of [
+      [wrong, "password authentication failed"],
+      [`${server.address}/absent`, "does not exist"],
+      [wrong.replace(/:\d+/, ":port"), "Invalid URL"],
+    ]) {
+      const { code, stderr } = await run(["enqueue", "train", "--index", "i"], { SEALDEX_QUEUE: address });
+      expect(stderr).toMatch(/^error: --queue: it could not be opened \(.*\)\n$/);
+      expect(stderr).toContain(reason);
+      expect(stderr).not.toContain("nobody");
+      expect(code).toBe(1);
+    }
+    await server.stop();
+  },
+);
+
 test.runIf(canStart(redis))("enqueue ends when its server refuses it, hangs or is gone", async () => {
   const server = await startRedis();
   const enqueue = (address: string) => run(["enqueue", "train", "--index", "i"], { SEALDEX_QUEUE: address });

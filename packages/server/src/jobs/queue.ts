@@ -26,6 +26,10 @@ export async function openQueue(url: string, onError: (error: Error) => void): P
   throw invalid("--queue: expected redis://…, rediss://… or postgres://…");
 }
 
+function failure(what: string, cause: unknown): SealdexError {
+  return new SealdexError("storage_unavailable", `--queue: ${what} (${(cause as Error).message})`, { cause });
+}
+
 const bullMqPackage: PeerPackage = {
   name: "bullmq",
   range: "^6.0.0",
@@ -50,8 +54,7 @@ async function openBullMq(url: string, onError: (error: Error) => void): Promise
       try {
         await queue.addBulk(jobs.map((data) => ({ name: queueName, data, opts })));
       } catch (cause) {
-        const detail = `--queue: the jobs could not be queued (${(cause as Error).message})`;
-        throw new SealdexError("storage_unavailable", detail, { cause });
+        throw failure("the jobs could not be queued", cause);
       } finally {
         await queue.close();
       }
@@ -99,20 +102,28 @@ async function openPgBoss(url: string, onError: (error: Error) => void): Promise
   const checks = { superviseIntervalSeconds: 10, monitorIntervalSeconds: 10 };
   const boss = new PgBoss({ connectionString: url, ...checks });
   boss.on("error", onError);
-  await boss.start();
-  await boss.createQueue(queueName, {
-    retryLimit: attempts - 1,
-    retryDelay: 1,
-    retryBackoff: true,
-    expireInSeconds: daySeconds,
-    heartbeatSeconds: 30,
-  });
+  try {
+    await boss.start();
+    await boss.createQueue(queueName, {
+      retryLimit: attempts - 1,
+      retryDelay: 1,
+      retryBackoff: true,
+      expireInSeconds: daySeconds,
+      heartbeatSeconds: 30,
+    });
+  } catch (cause) {
+    throw failure("it could not be opened", cause);
+  }
   return {
     async add(jobs) {
-      await boss.insert(
-        queueName,
-        jobs.map((data) => ({ data })),
-      );
+      try {
+        await boss.insert(
+          queueName,
+          jobs.map((data) => ({ data })),
+        );
+      } catch (cause) {
+        throw failure("the jobs could not be queued", cause);
+      }
     },
     async work(run, stopped) {
       await boss.work(queueName, ([{ data }]) => run(data));
