@@ -70,13 +70,14 @@ test("pgvector: the table of LangChain's PGVectorStore", async () => {
 test("pgvector: a table with columns of its own", async () => {
   const { database, url } = await startPostgres();
   await database.exec(`CREATE SCHEMA own; CREATE TABLE own."Odd ""table""" (number bigint PRIMARY KEY, "Body" text,
-      v halfvec(2), made timestamptz, bytes bytea, price numeric, tags text[], info json);
+      v halfvec(2), made timestamptz, bytes bytea, price numeric, tags text[], info json, pages bigint, day date, local timestamp);
     INSERT INTO own."Odd ""table""" SELECT n * 4503599627370496, 'text', '[1,0.5]', '2026-01-02T03:04:05Z', '\\x0102', 1.50,
-      '{a,b}', '{"x": {"y": null}}' FROM generate_series(1, 3) n`);
+      '{a,b}', '{"x": {"y": null}}', n, '2026-01-02', '2026-01-02 03:04:05' FROM generate_series(1, 3) n`);
   const workspace = await Workspace.create();
   const names = ["--id-field", "number", "--text-field", "Body", "--vector-field", "v"];
   const from = `${url}${encodeURIComponent('own.Odd "table"')}`;
-  const { code, stdout } = await workspace.run(from, ["--metric", "euclidean", ...names]);
+  const zone = { TZ: "Asia/Tokyo" };
+  const { code, stdout } = await workspace.run(from, ["--metric", "euclidean", ...names], zone);
   expect(stdout).toContain("metadata.made: date (3)");
   expect(stdout).toContain("metadata.bytes: bytes (3)");
   expect(code).toBe(0);
@@ -91,6 +92,9 @@ test("pgvector: a table with columns of its own", async () => {
       price: "1.50",
       tags: ["a", "b"],
       info: { x: { y: null } },
+      pages: 1,
+      day: "2026-01-02",
+      local: "2026-01-02 03:04:05",
     },
   });
 });

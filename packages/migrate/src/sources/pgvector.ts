@@ -7,8 +7,10 @@ import { type Cursor, invalid, peerMissing, type Source } from "../source.js";
 
 const pageRows = 1000;
 const cursorColumn = "sealdex_cursor";
-/** The types json and jsonb, whose integers may be longer than a number of JavaScript. */
-const jsonTypes = [114, 3802];
+/** The types bigint, json and jsonb, whose integers may be longer than a number of JavaScript. */
+const jsonTypes = [20, 114, 3802];
+/** The types date and timestamp have no time zone, and would get that of this machine. */
+const textTypes = [1082, 1114];
 
 /** `postgres://host/database?table=schema.name`. The password may come from `PGPASSWORD`. */
 export function pgvectorSource(url: URL, names: FieldNames): Source {
@@ -61,6 +63,7 @@ async function connect(connectionString: string): Promise<Client> {
   });
   const client = new pg.Client({ connectionString });
   for (const type of jsonTypes) client.setTypeParser(type, parseJson);
+  for (const type of textTypes) client.setTypeParser(type, String);
   await client.connect();
   return client;
 }
