@@ -99,6 +99,17 @@ test("pgvector: a table with columns of its own", async () => {
   });
 });
 
+test("pgvector: a column of ids with an empty one is refused, since its row would be left out", async () => {
+  const { database, url } = await startPostgres();
+  await database.exec(`CREATE TABLE notes (number int UNIQUE, embedding vector(1));
+    INSERT INTO notes VALUES (1, '[1]'), (NULL, '[2]')`);
+  const workspace = await Workspace.create();
+  const options = ["--metric", "cosine", "--id-field", "number"];
+  const { code, stderr } = await workspace.run(`${url}notes`, options);
+  expect(stderr).toContain("error: number: expected a value in every row; choose another --id-field\n");
+  expect(code).toBe(1);
+});
+
 test("LanceDB", async () => {
   const workspace = await Workspace.create();
   const database = await connect(workspace.path("lance"));

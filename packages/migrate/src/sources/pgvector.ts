@@ -37,6 +37,9 @@ export function pgvectorSource(url: URL, names: FieldNames): Source {
       const id = fieldOf(Object.fromEntries(columns.map((column) => [column, null])), "id", names);
       if (id === undefined) throw invalid("--id-field: expected a column with unique values");
       const wanted = `${columns.map(quoted).join(", ")}, ${quoted(id)}::text AS ${cursorColumn}`;
+      const absent = await client.query(`SELECT FROM ${table} WHERE ${quoted(id)} IS NULL LIMIT 1`);
+      if (absent.rowCount !== 0)
+        throw invalid(`${id}: expected a value in every row; choose another --id-field`);
       for (let last = after; ;) {
         const where = last === undefined ? "IS NOT NULL" : "> $1";
         const select = `SELECT ${wanted} FROM ${table} WHERE ${quoted(id)} ${where} ORDER BY ${quoted(id)} LIMIT ${pageRows}`;
