@@ -2,7 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:net";
+import { connect as connectTo, createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 import { PGlite } from "@electric-sql/pglite";
 import { vector } from "@electric-sql/pglite-pgvector";
@@ -107,6 +107,34 @@ test("pgvector: a column of ids with an empty one is refused, since its row woul
   const options = ["--metric", "cosine", "--id-field", "number"];
   const { code, stderr } = await workspace.run(`${url}notes`, options);
   expect(stderr).toContain("error: number: expected a value in every row; choose another --id-field\n");
+  expect(code).toBe(1);
+});
+
+test("pgvector: a connection that is lost ends the command with a line", async () => {
+  const { database, url } = await startPostgres();
+  await database.exec(`CREATE TABLE notes (id int PRIMARY KEY, embedding vector(1));
+    INSERT INTO notes SELECT n, '[1]' FROM generate_series(1, 1000) n`);
+  const port = Number(/:(\d+)\//.exec(url)?.[1]);
+  const proxy = createServer((client) => {
+    const server = connectTo(port, "127.0.0.1");
+    client.pipe(server);
+    let bytes = 0;
+    server.on("data", (part) => {
+      bytes += part.length;
+      if (bytes < 10_000) client.write(part);
+      else client.destroy();
+    });
+    client.on("close", () => server.destroy());
+  }).listen(0, "127.0.0.1");
+  onTestFinished(() => void proxy.close());
+  await once(proxy, "listening");
+  const { port: own } = proxy.address() as { port: number };
+  const workspace = await Workspace.create();
+  const { code, stderr } = await workspace.run(`${url.replace(`:${port}/`, `:${own}/`)}notes`, [
+    "--metric",
+    "cosine",
+  ]);
+  expect(stderr).toMatch(/^Wrote a new key.*\nerror: pgvector: .*\n$/);
   expect(code).toBe(1);
 });
 

@@ -1,6 +1,7 @@
 /** A table of PostgreSQL with a column of pgvector, by default as LangChain's PGVectorStore has it. */
 
-import type { Client } from "pg";
+import type { Client, QueryResult } from "pg";
+import { SealdexError } from "sealdex/core";
 import { type FieldNames, fieldOf, splitFields } from "../fields.js";
 import { parseJson } from "../json-values.js";
 import { type Cursor, invalid, peerMissing, type Source } from "../source.js";
@@ -21,12 +22,12 @@ export function pgvectorSource(url: URL, names: FieldNames): Source {
   let connected: Promise<Client> | undefined;
   const connection = () => (connected ??= connect(url.href));
   const columnsOf = async (client: Client) =>
-    (await client.query(`SELECT * FROM ${table} LIMIT 0`)).fields.map((field) => field.name);
+    (await query(client, `SELECT * FROM ${table} LIMIT 0`)).fields.map((field) => field.name);
   return {
     name: `pgvector:${url.host}${url.pathname} ${name}`,
     async describe() {
       const client = await connection();
-      const { rows } = await client.query<{ count: string }>(`SELECT count(*) FROM ${table}`);
+      const { rows } = await query(client, `SELECT count(*) FROM ${table}`);
       const version = JSON.stringify(await columnsOf(client));
       return { rows: Number(rows[0].count), metric: undefined, version };
     },
@@ -37,16 +38,13 @@ export function pgvectorSource(url: URL, names: FieldNames): Source {
       const id = fieldOf(Object.fromEntries(columns.map((column) => [column, null])), "id", names);
       if (id === undefined) throw invalid("--id-field: expected a column with unique values");
       const wanted = `${columns.map(quoted).join(", ")}, ${quoted(id)}::text AS ${cursorColumn}`;
-      const absent = await client.query(`SELECT FROM ${table} WHERE ${quoted(id)} IS NULL LIMIT 1`);
+      const absent = await query(client, `SELECT FROM ${table} WHERE ${quoted(id)} IS NULL LIMIT 1`);
       if (absent.rowCount !== 0)
         throw invalid(`${id}: expected a value in every row; choose another --id-field`);
       for (let last = after; ;) {
         const where = last === undefined ? "IS NOT NULL" : "> $1";
         const select = `SELECT ${wanted} FROM ${table} WHERE ${quoted(id)} ${where} ORDER BY ${quoted(id)} LIMIT ${pageRows}`;
-        const { rows } = await client.query<Record<string, unknown>>(
-          select,
-          last === undefined ? [] : [last],
-        );
+        const { rows } = await query(client, select, last === undefined ? [] : [last]);
         for (const { [cursorColumn]: cursor, ...row } of rows) {
           last = cursor as string;
           yield { ...splitFields({ ...row, [id]: last }, names), cursor: last };
@@ -67,8 +65,22 @@ async function connect(connectionString: string): Promise<Client> {
   const client = new pg.Client({ connectionString });
   for (const type of jsonTypes) client.setTypeParser(type, parseJson);
   for (const type of textTypes) client.setTypeParser(type, String);
+  // The next query fails too.
+  client.on("error", () => undefined);
   await client.connect();
   return client;
+}
+
+async function query(
+  client: Client,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<QueryResult<Record<string, unknown>>> {
+  try {
+    return await client.query(text, [...values]);
+  } catch (cause) {
+    throw new SealdexError("storage_unavailable", `pgvector: ${(cause as Error).message}`, { cause });
+  }
 }
 
 function quoted(name: string): string {
