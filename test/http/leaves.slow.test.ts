@@ -253,6 +253,23 @@ test("a leaf that refuses the router's API key is passed over for one that takes
   expect(await answers(await routed(leaf.apiKey, leaf.baseUrl, other.baseUrl))).toEqual(expected);
 });
 
+test("a leaf of another location is passed over, and says so in its log", async () => {
+  const log: string[] = [];
+  const issuing = { rootKey: generateKey(), store };
+  const other = openLocation({ location: "memory" });
+  const elsewhere = await startLeaf({
+    issuing,
+    indexLocation: other,
+    log: { write: (line: string) => log.push(line) },
+  });
+  const alone = await routed(issuing.rootKey, elsewhere.baseUrl);
+  await expect(answers(alone)).rejects.toMatchObject({ code: "storage_unavailable" });
+  expect(log.join("")).toContain("a shard is not at its locations, which must be those of the router");
+  const leaf = await startLeaf({ issuing });
+  const both = await routed(issuing.rootKey, elsewhere.baseUrl, leaf.baseUrl);
+  expect(await answers(both)).toEqual(expected);
+});
+
 test("what is no search is refused, and the refusal quotes nothing of it", async () => {
   const leaf = await startLeaf();
   const key = generateKey();
