@@ -3,9 +3,11 @@
 import { existsSync } from "node:fs";
 import { copyFile, mkdir, readdir, readFile, truncate, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import zlib from "node:zlib";
 import { createClient, exportItems, fileKey } from "sealdex/core";
 import { parquetWriteBuffer } from "hyparquet-writer";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { parquetSource } from "../src/sources/parquet.js";
 import { vectorOf, Workspace } from "./run-command.js";
 
 const flatIndex = fileURLToPath(new URL("./faiss-folders/flat/faiss.index", import.meta.url));
@@ -107,6 +109,32 @@ test("files that are damaged are refused in one line, which repeats none of thei
   }
 });
 
+test("each page of a Parquet file is decompressed once, however many rows are in a group", async () => {
+  const workspace = await Workspace.create();
+  const numbers = Array.from({ length: 5000 }, (_, i) => i);
+  const columnData = [
+    { name: "id", data: numbers.map(String), type: "STRING" as const },
+    { name: "embedding", data: numbers.map((i) => vectorOf(i, 2)) },
+  ];
+  const compressors = { GZIP: (input: Uint8Array) => zlib.gzipSync(input) };
+  const file = parquetWriteBuffer({
+    columnData,
+    codec: "GZIP",
+    compressors,
+    rowGroupSize: 4000,
+    pageSize: 1024,
+  });
+  await writeFile(workspace.path("rows.parquet"), Buffer.from(file));
+  const decompress = vi.spyOn(zlib, "gunzipSync");
+  onTestFinished(() => decompress.mockRestore());
+  const read: string[] = [];
+  for await (const { id = "" } of parquetSource(workspace.path("rows.parquet"), {}).rows(10)) read.push(id);
+  expect(read).toEqual(numbers.slice(10).map(String));
+  const pages = decompress.mock.calls.map(([page]) => Buffer.from(page as Uint8Array).toString("latin1"));
+  expect(pages.length).toBeGreaterThan(10);
+  expect(new Set(pages).size).toBe(pages.length);
+});
+
 test("a Parquet file with fewer rows than it says is refused", async () => {
   const workspace = await Workspace.create();
   const numbers = Array.from({ length: 50 }, (_, i) => i);
@@ -117,7 +145,7 @@ test("a Parquet file with fewer rows than it says is refused", async () => {
   file[at + 1] = 2 * 51;
   await writeFile(workspace.path("rows.parquet"), file);
   const { code, stderr } = await workspace.run("parquet:rows.parquet", ["--metric", "cosine", "--plan"]);
-  expect(stderr).toBe("error: rows.parquet: it has fewer rows than it says\n");
+  expect(stderr).toBe("error: rows.parquet: it has not as many rows as it says\n");
   expect(code).toBe(1);
 });
 

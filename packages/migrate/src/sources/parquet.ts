@@ -6,8 +6,6 @@ import { type FieldNames, splitFields } from "../fields.js";
 import { invalid, type Source } from "../source.js";
 import { versionOf } from "./file-reader.js";
 
-const chunkRows = 1000;
-
 /** No page becomes longer than the file says. */
 const limited = (bytes: number) => ({ maxOutputLength: Math.max(1, bytes) });
 const compressors = {
@@ -23,7 +21,10 @@ export function parquetSource(path: string, names: FieldNames): Source {
   const open = async () => {
     const file = await asyncBufferFromFile(path);
     const metadata = await parquetMetadataAsync(file).catch(refuse);
-    return { file, metadata, count: Number(metadata.num_rows) };
+    const groups = metadata.row_groups.map(({ num_rows }) => Number(num_rows));
+    const count = groups.reduce((sum, rows) => sum + rows, 0);
+    if (count !== Number(metadata.num_rows)) throw invalid(`${path}: it has not as many rows as it says`);
+    return { file, metadata, groups, count };
   };
   return {
     name: `parquet:${path}`,
@@ -32,13 +33,17 @@ export function parquetSource(path: string, names: FieldNames): Source {
       metric: undefined,
       version: await versionOf(path),
     }),
+    /** A group at once: to read a part of it, all its vectors are decoded. */
     async *rows(after: number = 0) {
-      const { file, metadata, count } = await open();
-      for (let rowStart = after; rowStart < count; rowStart += chunkRows) {
-        const rowEnd = Math.min(rowStart + chunkRows, count);
+      const { file, metadata, groups } = await open();
+      let rowEnd = 0;
+      for (const rows of groups) {
+        const rowStart = Math.max(after, rowEnd);
+        rowEnd += rows;
+        if (rowStart >= rowEnd) continue;
         const part = { file, metadata, rowStart, rowEnd, compressors };
         const records = await parquetReadObjects(part).catch(refuse);
-        if (records.length < rowEnd - rowStart) throw invalid(`${path}: it has fewer rows than it says`);
+        if (records.length < rowEnd - rowStart) throw invalid(`${path}: it has not as many rows as it says`);
         for (const [i, record] of records.entries()) {
           yield { ...splitFields(record, names), cursor: rowStart + i + 1 };
         }
