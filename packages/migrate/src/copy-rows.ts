@@ -28,9 +28,12 @@ export async function copyRows(options: CopyOptions): Promise<void> {
   const { source, index, namespace, migration, state, resumed, onProgress } = options;
   /** Rows that are read and not yet known to be stored. */
   const reads: Read[] = [];
+  let written: Promise<void> = Promise.resolve();
   async function* items(): AsyncGenerator<MovedItem & { readonly namespace?: string }> {
     let rows = resumed?.rows ?? 0;
     for await (const row of source.rows(resumed?.cursor)) {
+      // A state file that cannot be written ends the copy at once.
+      await written;
       rows++;
       // The check at the end names what was converted, and rows without a vector.
       const item = toItem(row, () => undefined);
@@ -40,7 +43,6 @@ export async function copyRows(options: CopyOptions): Promise<void> {
     }
   }
   let stored = 0;
-  let written: Promise<void> = Promise.resolve();
   const record = async (from: Read) => {
     const { cursor, rows } = from;
     if (cursor !== undefined) await state.write({ migration, cursor, rows, anchor: await index.anchor() });

@@ -82,6 +82,16 @@ test("an index that was deleted since gets every row", async () => {
   expect(code).toBe(0);
 });
 
+test("a state file that cannot be written ends the copy before most of the rows", async () => {
+  const workspace = await Workspace.create();
+  await writeRows(workspace, 8000);
+  const options = ["--metric", "cosine", "--state", "absent/state.json"];
+  const { code, stderr } = await workspace.run("jsonl:rows.jsonl", options);
+  expect(stderr).toMatch(/error: ENOENT.*state\.json/);
+  expect(code).toBe(1);
+  expect(Object.keys(await workspace.items()).length).toBeLessThan(4000);
+});
+
 test("the state file holds no key and no text, and belongs to its owner", async () => {
   const workspace = await interrupted();
   const text = await readFile(workspace.path(stateFile), "utf8");
