@@ -33,11 +33,12 @@ export class JsonCaller {
     return this.#call(path, {});
   }
 
-  post(path: string, body: unknown): Promise<unknown> {
-    return this.#call(path, { method: "POST", body: jsonText(body) });
+  /** `secret`: a part of the body that no message may repeat, although the server may. */
+  post(path: string, body: unknown, secret?: string): Promise<unknown> {
+    return this.#call(path, { method: "POST", body: jsonText(body) }, secret);
   }
 
-  async #call(path: string, request: RequestInit): Promise<unknown> {
+  async #call(path: string, request: RequestInit, secret = ""): Promise<unknown> {
     let failure = new SealdexError("storage_unavailable", `${this.#base}: no response`);
     for (let attempt = 0; attempt < attempts; attempt++) {
       if (attempt > 0) await sleep(250 * 2 ** attempt);
@@ -53,9 +54,10 @@ export class JsonCaller {
           throw invalid(`${this.#base}: it redirects to another address; give that one`);
         const text = await response.text();
         if (response.ok) return parseJson(text);
+        const said = (secret === "" ? text : text.replaceAll(secret, "…")).slice(0, 200);
         failure = new SealdexError(
           "storage_unavailable",
-          `${this.#base}${path.split("?")[0]}: ${response.status} ${text.slice(0, 200)}`,
+          `${this.#base}${path.split("?")[0]}: ${response.status} ${said}`,
         );
         if (response.status < 500 && response.status !== 429) break;
       } catch (cause) {

@@ -133,3 +133,20 @@ test("a service that refuses ends the run in one line, without the key, and redi
   expect(moved.stderr).toContain("redirects to another address");
   expect(moved.stderr).not.toContain("secret-api-key");
 });
+
+test("a service that repeats a request with its index key has the key left out of the message", async () => {
+  const key = "5ea1".repeat(16);
+  const server = createServer((request, response) => {
+    const parts: Buffer[] = [];
+    request.on("data", (part: Buffer) => parts.push(part));
+    request.on("end", () => response.writeHead(422).end(`{"input":${Buffer.concat(parts).toString()}}`));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const workspace = await Workspace.create();
+  await workspace.writeJson("old.key", `${key}\n`);
+  const from = ["--from-key-file", "old.key"];
+  const { stderr } = await workspace.run(`cyborgdb:http://127.0.0.1:${port}/old`, from);
+  expect(stderr).toMatch(/^error: .*: 422 .*"index_name":"old","index_key":"…".*\n$/);
+});

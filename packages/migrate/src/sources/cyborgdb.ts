@@ -28,7 +28,7 @@ export function cyborgdbSource(url: URL, keyFile: string | undefined, apiKey: st
   const caller = new JsonCaller(url.origin, apiKey ? { "X-API-Key": apiKey } : {});
   const call = async (path: string, body: object = {}) => {
     const key = (await readFile(keyFile, "utf8")).trim();
-    return caller.post(`/v1/${path}`, { index_name: index, index_key: key, ...body });
+    return caller.post(`/v1/${path}`, { index_name: index, index_key: key, ...body }, key);
   };
   const listIds = async () => ((await call("vectors/list_ids")) as { readonly ids: string[] }).ids.sort();
   return {
