@@ -16,12 +16,11 @@ import { distanceOf } from "../engine/metric.js";
 import { run, type Task, waitFor } from "../engine/threads/run.js";
 import { CombinedSnapshot, searchParts } from "./combined-snapshot.js";
 import { findMatches, type Matches } from "./matches.js";
-import { searchAllTogether, searchListsTogether } from "./query-batch.js";
 import { searchPrefiltered } from "./query-prefiltered.js";
 import { type CheckedResults, readItems, type Writable } from "./read-items.js";
 import { type Effort, isWhole } from "./list-limits.js";
 import type { SearchResult } from "./scan-list-blocks.js";
-import { searchAll } from "./search-all.js";
+import { searchAll, searchAllTogether } from "./search-all.js";
 import { searchLists } from "./search-lists.js";
 import { isTrained, type SearchScope, type TrainedScope } from "./search-scope.js";
 import type { Searcher } from "./searcher.js";
@@ -179,15 +178,19 @@ function* searchGroup(
   vectors: readonly Float32Array[],
   options: CheckedQuery,
 ): Task<SearchResult[]> {
-  const { topK, signal } = options;
-  if (vectors.length > 1 && options.effort !== "exact" && !isPrefiltered(scope.matches)) {
-    if (usesLists(scope, options)) return yield* searchListsTogether(scope, vectors, options, signal);
-    if (scope.trained?.rowQuantizer === undefined)
-      return yield* searchAllTogether(scope, vectors, topK, signal);
-  }
+  const { topK, effort, signal } = options;
+  const { matches, trained } = scope;
+  const isSelective = isPrefiltered(matches);
+  if (!isSelective && usesLists(scope, options)) return yield* searchLists(scope, vectors, options, signal);
+  const areTogether = vectors.length > 1 && effort !== "exact" && trained?.rowQuantizer === undefined;
+  if (!isSelective && areTogether) return yield* searchAllTogether(scope, vectors, topK, signal);
   const results: SearchResult[] = [];
   for (const vector of vectors) {
-    results.push(yield* searchOne(scope, vector, options));
+    results.push(
+      yield* isSelective
+        ? searchPrefiltered(scope, matches, vector, topK)
+        : searchAll(scope, vector, options, signal),
+    );
     if (isPauseDue()) yield;
     signal?.throwIfAborted();
   }
@@ -196,14 +199,6 @@ function* searchGroup(
 
 function usesLists(scope: SearchScope, { effort }: CheckedQuery): scope is TrainedScope {
   return isTrained(scope) && !isWhole(effort, scope.trained.quantizer.nLists);
-}
-
-function searchOne(scope: SearchScope, vector: Float32Array, options: CheckedQuery): Task<SearchResult> {
-  const { matches } = scope;
-  if (isPrefiltered(matches)) return searchPrefiltered(scope, matches, vector, options.topK);
-  return usesLists(scope, options)
-    ? searchLists(scope, vector, options, options.signal)
-    : searchAll(scope, vector, options, options.signal);
 }
 
 /** The items of the found rows, with their distances if these are included. */

@@ -14,6 +14,8 @@ import type { ListBlock, RowRef } from "./snapshot/snapshot.js";
 
 /** Codes that one query holds open at a time, in bytes as stored. */
 const heldBytesMax = 64 * 1024 * 1024;
+/** The same of several searches at once. */
+export const batchBytesMax = 128 * 1024 * 1024;
 
 /** The search of one query: it keeps the nearest rows. */
 export interface BlockSearch {

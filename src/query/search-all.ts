@@ -4,13 +4,24 @@ import { TimeSlice } from "../async/event-loop.js";
 import { enterStage } from "../async/profile.js";
 import { scoreLowerBound } from "../engine/metric.js";
 import { QueryVector } from "../engine/query-vector.js";
+import { BatchSearch } from "../engine/scan/batch-search.js";
 import { chooseScanner } from "../engine/scan/choose-codec.js";
+import type { MatchTable } from "../engine/scan/match-table.js";
 import { Search } from "../engine/scan/scan-blocks.js";
-import type { Task } from "../engine/threads/run.js";
+import { type Task, waitFor } from "../engine/threads/run.js";
 import { type Probing, scanLimits } from "./list-limits.js";
 import { type UsedMatchTable, useMatchTable } from "./match-tables.js";
 import { withMatches } from "./matches.js";
-import { type BlockScan, foundIn, scanListBlocks, type SearchResult } from "./scan-list-blocks.js";
+import { pinListBlocks } from "./open-list-blocks.js";
+import {
+  acceptedIn,
+  batchBytesMax,
+  type BlockScan,
+  foundIn,
+  heldTogether,
+  scanListBlocks,
+  type SearchResult,
+} from "./scan-list-blocks.js";
 import { noteCompared, noteLists } from "./profiled-search.js";
 import { isTrained, type SearchScope, type TrainedScope } from "./search-scope.js";
 import type { ListBlock } from "./snapshot/snapshot.js";
@@ -92,4 +103,63 @@ function phaseOf(bounded: readonly Bounded[]) {
     distances: bounded.map(({ distance }) => distance),
     pruned: false,
   };
+}
+
+// Several vectors at once.
+
+/** The nearest rows of all, for each vector, of an index whose codes hold its vectors. */
+export function* searchAllTogether(
+  scope: SearchScope,
+  vectors: readonly Float32Array[],
+  topK: number,
+  signal: AbortSignal | undefined,
+): Task<SearchResult[]> {
+  const { searcher, snapshot, matches } = scope;
+  const used = useMatchTable(scope);
+  const queries: QueryVector[] = [];
+  let search: BatchSearch | undefined;
+  try {
+    for (const vector of vectors) queries.push(new QueryVector(searcher.config.metric, vector, undefined));
+    search = new BatchSearch(queries, topK);
+    const blocks = withMatches(snapshot.listBlocks.all, matches);
+    for (let start = 0, end = 0; start < blocks.length; start = end) {
+      signal?.throwIfAborted();
+      end = start + heldTogether(blocks, start, batchBytesMax);
+      yield* scanFor(scope, search, blocks.slice(start, end), used?.table);
+    }
+    return search.finish().map((candidates) => foundIn(snapshot.listBlocks.all, candidates));
+  } finally {
+    search?.free();
+    for (const query of queries) {
+      noteCompared(query);
+      query.free();
+    }
+    used?.release();
+  }
+}
+
+/** Scans blocks that are open at the same time. */
+function* scanFor(
+  { searcher, snapshot }: SearchScope,
+  search: BatchSearch,
+  blocks: readonly ListBlock[],
+  matching: MatchTable | undefined,
+): Task<void> {
+  enterStage("read");
+  const open = yield* waitFor(pinListBlocks(snapshot, blocks), ({ release }) => release());
+  enterStage("scan");
+  searcher.residency.recordAddresses(snapshot, blocks, open.codes);
+  try {
+    const jobs = blocks.map((listBlock, i) => ({
+      block: listBlock.number,
+      codes: open.codes[i].codes,
+      distance: undefined,
+      pruned: true,
+      newerSegments: listBlock.newerSegments,
+      ...acceptedIn(matching, listBlock),
+    }));
+    yield* search.scan(jobs, open.tables);
+  } finally {
+    open.release();
+  }
 }

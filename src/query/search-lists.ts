@@ -5,10 +5,11 @@
 
 import { TimeSlice } from "../async/event-loop.js";
 import { currentProfile, enterStage } from "../async/profile.js";
+import { holdFreed } from "../engine/kernels/memory.js";
 import type { MatchTable } from "../engine/scan/match-table.js";
 import { ListSearch, type SearchedLists } from "../engine/scan/search-lists.js";
-import { runHere, type Task } from "../engine/threads/run.js";
-import type { Work } from "../engine/work.js";
+import { runHere, type Task, waitFor } from "../engine/threads/run.js";
+import { together, type Work } from "../engine/work.js";
 import {
   farLimits,
   isAutomatic,
@@ -18,41 +19,88 @@ import {
   scanLimits,
   wider,
 } from "./list-limits.js";
-import { type UsedMatchTable, useMatchTable } from "./match-tables.js";
+import { useMatchTable } from "./match-tables.js";
 import { distributionOf, withMatches } from "./matches.js";
-import { isComplete } from "./open-list-blocks.js";
+import { isComplete, pinListBlocks } from "./open-list-blocks.js";
 import { noteCompared, noteLists, searchWithin } from "./profiled-search.js";
 import { noEpoch } from "./residency.js";
-import { type BlockScan, foundIn, scanListBlocks, type SearchResult } from "./scan-list-blocks.js";
+import {
+  batchBytesMax,
+  type BlockScan,
+  foundIn,
+  heldTogether,
+  scanListBlocks,
+  type SearchResult,
+} from "./scan-list-blocks.js";
 import type { TrainedScope } from "./search-scope.js";
 import type { ListBlock } from "./snapshot/snapshot.js";
 
 /** Rows of the lists that one kernel call scans although the query did not ask for all of them: it holds the event loop. */
 const rowsHeldMax = 2 ** 18;
 
-/** The nearest rows of the lists that the effort asks for. */
+/** The nearest rows of the lists that the effort asks for, for each vector. Searches that have to read blocks read them at the same time. */
 export function* searchLists(
   scope: TrainedScope,
-  vector: Float32Array,
+  vectors: readonly Float32Array[],
   probing: Probing,
   signal: AbortSignal | undefined,
-): Task<SearchResult> {
-  const search = createSearch(scope, vector, probing.topK);
-  let used: UsedMatchTable | undefined;
+): Task<SearchResult[]> {
+  const used = useMatchTable(scope);
+  const matching = used?.table;
+  const searches: ListSearch[] = [];
   try {
-    used = useMatchTable(scope);
-    const matching = used?.table;
-    const chosen = runHere(chooseLists(scope, search, matching, probing));
-    return yield* finishSearch(scope, { search, matching, signal, slice: new TimeSlice() }, chosen, probing);
+    for (const vector of vectors) searches.push(createSearch(scope, vector, probing.topK));
+    const chosen = yield* chooseEach(scope, searches, matching, probing);
+    const release = searches.length > 1 ? yield* pinMissing(scope, chosen) : undefined;
+    try {
+      const results: SearchResult[] = [];
+      for (const [i, search] of searches.entries()) {
+        const scan = { search, matching, signal, slice: new TimeSlice() };
+        results.push(yield* finishSearch(scope, scan, chosen[i], probing));
+      }
+      return results;
+    } finally {
+      release?.();
+    }
   } finally {
-    noteCompared(search.query);
+    for (const search of searches) {
+      noteCompared(search.query);
+      search.free();
+    }
     used?.release();
-    search.free();
   }
 }
 
+/** As `chooseLists` for each, those of several over the threads. */
+function* chooseEach(
+  scope: TrainedScope,
+  searches: readonly ListSearch[],
+  matching: MatchTable | undefined,
+  probing: Probing,
+): Task<ChosenLists[]> {
+  const choosing = searches.map((search) => chooseLists(scope, search, matching, probing));
+  const release = searches.length > 1 ? holdFreed() : undefined;
+  if (release === undefined) return choosing.map(runHere);
+  try {
+    return yield* together(choosing);
+  } finally {
+    release();
+  }
+}
+
+/** Reads blocks that the searches need, and keeps them in memory until the result is called. */
+function* pinMissing(
+  { snapshot }: TrainedScope,
+  chosen: readonly ChosenLists[],
+): Task<(() => void) | undefined> {
+  const missing = [...new Set(chosen.flatMap(({ blocks }) => blocks))];
+  const readable = missing.slice(0, heldTogether(missing, 0, batchBytesMax));
+  if (readable.length <= 1) return undefined;
+  return (yield* waitFor(pinListBlocks(snapshot, readable), ({ release }) => release())).release;
+}
+
 /** Scans the other blocks, and returns the rows found. */
-export function* finishSearch(
+function* finishSearch(
   scope: TrainedScope,
   scan: ListScan,
   chosen: ChosenLists,
@@ -69,7 +117,7 @@ function* scanRest(scope: TrainedScope, scan: ListScan, chosen: ChosenLists, pro
 }
 
 /** Holds kernel memory: its caller frees it. */
-export function createSearch(
+function createSearch(
   { searcher, snapshot, trained }: TrainedScope,
   vector: Float32Array,
   topK: number,
@@ -79,7 +127,7 @@ export function createSearch(
 }
 
 /** The lists of a query, and which of their blocks are left to be scanned. */
-export interface ChosenLists {
+interface ChosenLists {
   /** How many lists: those that `ListSearch.nearestLists` returns. */
   readonly count: number;
   /** Those of no list, then the others, nearest first. */
@@ -88,12 +136,12 @@ export interface ChosenLists {
   readonly distances: readonly (number | undefined)[];
 }
 
-export interface ListScan extends BlockScan {
+interface ListScan extends BlockScan {
   readonly search: ListSearch;
 }
 
 /** Chooses the lists of a query, and scans those of their blocks that are in memory. */
-export function* chooseLists(
+function* chooseLists(
   scope: TrainedScope,
   search: ListSearch,
   matching: MatchTable | undefined,
