@@ -187,3 +187,18 @@ test("a saver seals nothing by a secret of the deleted index", async () => {
   await saver.put(ours);
   expect(await theirs.getTuple(thread)).toMatchObject({ checkpoint: { channel_values: { n: 1 } } });
 });
+
+test("with an anchor location, no deletion passes for a rollback", async () => {
+  const anchorLocation = createMemoryStore();
+  const [here, elsewhere] = [
+    createClient({ indexLocation, anchorLocation }),
+    createClient({ indexLocation, anchorLocation }),
+  ];
+  const store = vectorStore.open({ indexName, indexKey, client: here });
+  await vectorStore.put(store);
+  await elsewhere.deleteIndex({ indexName, indexKey });
+  expect(await codeOf(store.count())).toBe("not_found");
+  await vectorStore.put(vectorStore.open({ indexName, indexKey, client: elsewhere }));
+  expect(await store.count()).toBe(1);
+  await Promise.all([here.close(), elsewhere.close()]);
+});

@@ -394,7 +394,7 @@ describe("with anchors", () => {
     const reader = new ManifestReader(one.store, identityOf(keys), one.clock, history);
     const anchor = ({ manifest: { version }, digest }: SealedManifest) =>
       keep.advance({ version, digest }, keys.generation);
-    return { ...one, reader, anchor, anchors };
+    return { ...one, reader, anchor, anchors, keep };
   }
 
   test("an index that has none yet is read as it is", async () => {
@@ -419,6 +419,31 @@ describe("with anchors", () => {
     await anchor(manifests[2]);
     await reader.newest();
     expect(costs()).toEqual({ reads: 1, lists: 1 });
+  });
+
+  test("a deleted index is read as such, and is refused if storage shows it as it was before", async () => {
+    const { reader, anchor, keep, manifests, quiet } = await anchored(3, 3);
+    await anchor(manifests[2]);
+    await reader.newest();
+    await keep.end();
+    await expect(reader.newest()).rejects.toMatchObject({ code: "rollback_detected" });
+    const last = sealAfter(manifests[2], keys, { dropped: true });
+    await storeAll(quiet, [last]);
+    expect(await reader.newest()).toMatchObject({ sealed: { digest: last.digest } });
+    const other = await anchored(3, 3);
+    await other.anchor(other.manifests[2]);
+    await other.reader.newest();
+    await other.keep.end();
+    const fork = sealAfter(other.manifests[1], keys, { dimension: 5 });
+    await storeAll(other.quiet, [sealAfter(fork, keys, { dropped: true })]);
+    await expect(other.reader.newest()).rejects.toMatchObject({ code: "rollback_detected" });
+  });
+
+  test("a deleted index whose manifests are gone is missing", async () => {
+    const { reader, anchor, keep, manifests } = await anchored(3, 0);
+    await anchor(manifests[2]);
+    await keep.end();
+    await expect(reader.newest()).rejects.toMatchObject({ code: "missing_object" });
   });
 
   test("a commit that is anchored between the two reads is read as well", async () => {

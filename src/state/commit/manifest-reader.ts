@@ -63,7 +63,13 @@ export class ManifestReader {
   async newest(listed?: ListedObjects): Promise<SeenManifest> {
     const history = this.#history;
     if (history === undefined) return this.remember(await this.#catchUp(listed));
-    const [anchor, found] = await Promise.all([history.anchor(), this.#catchUp(listed)]);
+    const finding = this.#catchUp(listed);
+    const anchoring = history.anchor().catch(async (error: unknown) => {
+      // No rollback, if storage shows that the index was deleted as well.
+      if ((await finding).sealed.manifest.dropped) return undefined;
+      throw error;
+    });
+    const [anchor, found] = await Promise.all([anchoring, finding]);
     // The anchor may be of a commit made between the two reads.
     const isBehind = anchor !== undefined && anchor.version > found.sealed.manifest.version;
     const seen = isBehind ? await this.#catchUp() : found;
