@@ -14,7 +14,14 @@ import {
   takeStoreOptions,
   type VectorStoreArgsWithout,
 } from "./store-options.js";
-import { checkStoredLength, chunkIds, readStored, type StoredBytes, toChunks } from "./stored-bytes.js";
+import {
+  checkStoredLength,
+  chunkIds,
+  earlierParts,
+  readStored,
+  type StoredBytes,
+  toChunks,
+} from "./stored-bytes.js";
 
 /** Location and key of the store, as for `EncryptedVectorStore`. `namespace`: of all values, default `values`. */
 export type EncryptedByteStoreArgs = VectorStoreArgsWithout<(typeof searchOptionNames)[number]>;
@@ -72,15 +79,13 @@ export class EncryptedByteStore extends BaseStore<string, Uint8Array> {
         items.push({ id, vector, contents: bytesUrl(bytes), metadata: { length } });
       } else {
         const { stored, chunks } = toChunks(chunkedId(id), bytes, vector);
-        for (const chunk of chunks) items.push({ ...chunk, metadata: { of: id } });
-        items.push({ id, vector, metadata: { length, stored } });
-        chunked.push(id);
+        items.push(...chunks, { id, vector, metadata: { length, stored } });
+        chunked.push(chunkedId(id));
       }
     }
     await this.#index.use(async ({ index }) => {
       const before = await this.#entries(index, [...values.keys()]);
-      // Also those of calls that were interrupted, or that commit between the read and this commit.
-      const deleteFilter = chunked.length > 0 ? { of: { $in: chunked } } : undefined;
+      const deleteFilter = earlierParts(chunked);
       if (items.length > 0) await index.upsert(items, { deleteFilter, ...this.#within });
       await this.#delete(index, chunksOf(before));
     });

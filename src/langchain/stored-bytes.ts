@@ -6,6 +6,7 @@
 
 import { randomBytes } from "node:crypto";
 import { bytesOfUrl, bytesUrl, isBytesUrl, urlBytesMax } from "../api/bytes-url.js";
+import type { Filter } from "../api/filter/compile.js";
 import type { Item, NamespaceOption, VectorIndex } from "../api/vector-index.js";
 import { invalid } from "../checks/input.js";
 import { SealdexError } from "../errors.js";
@@ -15,6 +16,8 @@ const storedBytesMax = 16 * 1024 * 1024;
 
 /** Of a value in chunks, as far as its item says. */
 const readBytesMax = 2 ** 31;
+/** As many ids as `$in` takes. */
+const idsTogether = 10_000;
 /** Chunks that are read in one call. */
 const chunksTogether = 16;
 
@@ -43,8 +46,21 @@ export function toChunks(id: string, bytes: Uint8Array, vector: readonly number[
     id: chunkId,
     vector,
     contents: bytesUrl(bytes.subarray(i * urlBytesMax, (i + 1) * urlBytesMax)),
+    metadata: { of: id },
   }));
   return { stored, chunks };
+}
+
+/**
+ * The `deleteFilter` of an upsert of the items `ids`: the parts, by `of` in their metadata, of every earlier state, also of one that
+ * another writer stored since it was read, or did not clear away. Undefined for no ids.
+ */
+export function earlierParts(ids: readonly string[]): Filter | undefined {
+  if (ids.length === 0) return undefined;
+  const groups = Array.from({ length: Math.ceil(ids.length / idsTogether) }, (_, i) =>
+    ids.slice(i * idsTogether, (i + 1) * idsTogether),
+  );
+  return { $or: groups.map((group) => ({ of: { $in: group } })) };
 }
 
 /** The ids of the items with the chunks of a value. */

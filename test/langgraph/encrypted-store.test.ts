@@ -413,6 +413,22 @@ test("the last of several puts at once is found by all its texts, whatever the o
   }
 });
 
+test("of several puts at once, the last one leaves nothing of the others", async () => {
+  const args = { indexName: `items ${made++}`, indexKey: generateKey() };
+  const index = { dims, embeddings, fields: ["texts[*]"] };
+  const store = new EncryptedStore({ ...args, client, index });
+  await store.put(["n"], "other", { texts: ["red"] });
+  const large = new Uint8Array(1_000_000);
+  const values = [{ texts: ["white", "green", "blue"] }, { texts: ["heron", "otter"], large }];
+  await Promise.all([...values, ...values].map((value) => store.put(["n"], "k", value)));
+  const { texts, large: bytes } = (await store.get(["n"], "k"))?.value ?? {};
+  const stored = await client.loadIndex(args);
+  // Two chunks.
+  expect(await stored.count()).toBe(1 + (texts as string[]).length + (bytes === undefined ? 0 : 2));
+  await store.delete(["n"], "k");
+  expect(await stored.count()).toBe(1);
+});
+
 test("keys that differ only in where a label ends are different", async () => {
   const store = newStore();
   await store.put(["a", "b"], "c", { n: 1 });

@@ -19,7 +19,7 @@ import { hasOption, optionNames, takeOptions } from "../../checks/option-names.j
 import type { Embedder } from "../../embedding/embedder.js";
 import { Models } from "../../embedding/models.js";
 import type { EmbeddingsInput } from "../choose-embeddings.js";
-import { chunkIds } from "../stored-bytes.js";
+import { chunkIds, earlierParts } from "../stored-bytes.js";
 import { type OpenedIndex, StoreIndex } from "../store-index.js";
 import {
   type EncryptedVectorStoreArgs,
@@ -204,6 +204,7 @@ export class EncryptedStore extends BaseStore {
     const before = new Map(found.map(({ id, metadata }) => [id, rowOf(metadata)]));
     const embedded = await this.#embed([...puts.values()]);
     const written: Item[] = [];
+    const inParts: string[] = [];
     const leftOver: { readonly id: string; readonly turn: number | null }[] = [];
     const now = Date.now();
     for (const [id, put] of puts) {
@@ -216,6 +217,7 @@ export class EncryptedStore extends BaseStore {
         const item = { namespace, key, ...fields, createdAt, updatedAt: now, turn: this.#turn++ };
         const newRows = toRows(item, embedded.get(put) ?? [], this.#blank);
         written.push(...chunks, ...newRows);
+        if (chunks.length + newRows.length > 1) inParts.push(id);
         rows = newRows.length;
       }
       if (old === undefined) continue;
@@ -224,7 +226,7 @@ export class EncryptedStore extends BaseStore {
       if (stored !== undefined)
         for (const chunk of chunkIds(id, stored)) leftOver.push({ id: chunk, turn: null });
     }
-    if (written.length > 0) await index.upsert(written);
+    if (written.length > 0) await index.upsert(written, { deleteFilter: earlierParts(inParts) });
     for (let start = 0; start < leftOver.length; start += deletedTogether) {
       const some = leftOver.slice(start, start + deletedTogether);
       // Another put may have written rows with these ids meanwhile.

@@ -31,6 +31,8 @@ export interface ItemRow {
   /** Position among the item's rows, and their number. */
   readonly row: number;
   readonly rows: number;
+  /** The id of the first row, in the others. */
+  readonly of?: string;
 }
 
 /** The id of the first row of the item with this namespace and key. */
@@ -66,7 +68,7 @@ export function blankOf(dimension = 1, dims = dimension): number[] {
 
 /** The rows of an item: one per text, or one with the vector `blank` if there are none. */
 export function toRows(
-  item: Omit<ItemRow, "indexed" | "row" | "rows">,
+  item: Omit<ItemRow, "indexed" | "row" | "rows" | "of">,
   texts: readonly EmbeddedText[],
   blank: readonly number[],
 ): Item[] {
@@ -74,7 +76,7 @@ export function toRows(
   const indexed = texts.length > 0;
   const all: readonly EmbeddedText[] = indexed ? texts : [{ vector: blank }];
   return all.map(({ vector, text }, row) => {
-    const metadata: ItemRow = { ...item, indexed, row, rows: all.length };
+    const metadata: ItemRow = { ...item, indexed, row, rows: all.length, ...(row > 0 && { of: id }) };
     return { id: rowId(id, row), vector, contents: text, metadata: metadata as unknown as Metadata };
   });
 }
