@@ -26,7 +26,7 @@ export interface CheckResult {
   /** Sampled items that were compared, and those that differ. */
   readonly compared: number;
   readonly different: readonly string[];
-  /** Undefined if the index holds other items too, or no vectors. */
+  /** Undefined if the index holds other items too, or no vectors, or if ids were repeated, whose earlier rows the scan has too. */
   readonly recall: number | undefined;
   /** How many values of each path and kind JSON cannot hold. */
   readonly converted: ReadonlyMap<string, number>;
@@ -101,7 +101,7 @@ export async function check({ source, index, namespace, onProgress }: CheckOptio
     missingIds,
     compared: differing.size,
     different: Array.from(differing).flatMap(([id, differs]) => (differs ? [id] : [])),
-    recall: items === ids.size ? scan?.recall : undefined,
+    recall: items === ids.size && ids.size === rows - withoutVector ? scan?.recall : undefined,
     converted,
   };
 }

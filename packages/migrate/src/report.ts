@@ -72,7 +72,7 @@ export function resultText(source: string, target: string, result: CheckResult):
       ? `Check: ${count(compared, "sampled item")} equal in vector, text and metadata.`
       : `CHECK FAILED: ${different.length} of ${count(compared, "sampled item")} differ (${names(different)}).`,
     recall === undefined
-      ? "Recall was not measured: the index holds other items too, or no exact vectors."
+      ? "Recall was not measured: the index holds other items too, or no exact vectors, or ids were repeated."
       : `Check: recall@10 ${recall.toFixed(3)} against an exact scan.`,
     ...convertedLines(converted),
     `The old store still holds this data as plaintext, and so do its backups, exports and disks.`,

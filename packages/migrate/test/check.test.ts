@@ -59,3 +59,13 @@ test("items that the source does not have are no failure, and leave recall unmea
   expect(result).toMatchObject({ items: 61, ids: 60, missing: 0, compared: 60, different: [] });
   expect(result.recall).toBeUndefined();
 });
+
+test("rows that a later one with their id replaced leave recall unmeasured, since the index has not their vectors", async () => {
+  const workspace = await Workspace.create();
+  const rows = [0, 1].map((i) => ({ id: "same", embedding: vectorOf(i, 8), content: "text", metadata: {} }));
+  await workspace.writeJson("memory.json", rows);
+  const { code, stdout } = await workspace.run("memory:memory.json");
+  expect(stdout).toContain("1 row had the id of another row; the last of each id counts.");
+  expect(stdout).toContain("Recall was not measured");
+  expect(code).toBe(0);
+});
