@@ -50,7 +50,8 @@ const ofCaller =
 
 /**
  * A vector store of Mastra whose vectors, ids and metadata are encrypted. Every method rejects with a
- * `MastraError` whose cause is a `SealdexError`. The store lists every index of its location.
+ * `MastraError`. Its cause is a `SealdexError`, except where Mastra's own checks refuse `topK`, the numbers of vectors,
+ * ids and metadata, or another dimension of an existing index. The store lists every index of its location.
  */
 export class SealdexVector extends MastraVector {
   readonly #client: Client;
@@ -71,6 +72,9 @@ export class SealdexVector extends MastraVector {
     const isNew = await this.#run("CREATE_INDEX", indexName, async () => {
       if (metric === "dotproduct")
         throw unsupported('metric: "dotproduct" is not supported; use "cosine" with normalized vectors');
+      // The first vector would decide it, and the next call refuse what this one made.
+      if ((dimension as number | undefined) === undefined)
+        throw new SealdexError("invalid_request", "dimension: expected an integer from 1 to 8192, got none");
       const indexConfig = { type: "ivfflat", dimension } as const;
       try {
         await this.#client.createIndex({ indexName, indexKey: this.#indexKey, indexConfig, metric });

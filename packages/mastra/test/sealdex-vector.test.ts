@@ -64,6 +64,13 @@ test("an index is created once, described, listed and deleted", async () => {
   expect(await vector.listIndexes()).toEqual(["memory_messages_384"]);
 });
 
+test("an index without a dimension is refused, and not created", async () => {
+  const vector = openVector();
+  const without = { indexName } as Parameters<SealdexVector["createIndex"]>[0];
+  await expect(vector.createIndex(without)).rejects.toMatchObject({ cause: { code: "invalid_request" } });
+  expect(await vector.listIndexes()).toEqual([]);
+});
+
 test("queries score as Mastra's stores do, and return vectors if they are asked to", async () => {
   const cosine = await filled();
   const [best, ...others] = await cosine.query({
