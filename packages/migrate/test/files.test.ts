@@ -234,9 +234,11 @@ test("refusals are one line, name the row, and repeat no secret", async () => {
   };
   expect(await one('{"id":"bad row","vector":[1,2,3]}')).toMatch(/^error: row "bad row".*\n$/);
   expect(await one(`{"id":"${"x".repeat(600)}","vector":[1,2]}`)).toMatch(/^error: row "xxx.*512.*\n$/);
-  expect(await one('{"id":"a","vector":["1",2]}')).toMatch(/^error: vector\[0\]: expected a number.*\n$/);
+  expect(await one('{"id":"a","vector":["1",2]}')).toMatch(
+    /^error: line 2: vector\[0\]: expected a number.*\n$/,
+  );
   const metadata = '{"id":"a","vector":[1,2],"metadata":{"page":1},"page":2}';
-  expect(await one(metadata)).toContain("page: a field of the row and of its metadata");
+  expect(await one(metadata)).toContain("line 2: page: a field of the row and of its metadata");
   const to = await workspace.run("jsonl:rows.jsonl", ["--to", "s3://key:secret@"]);
   expect(to.stderr).toMatch(/^error: --to: expected file:/);
   const memory = await workspace.run("jsonl:rows.jsonl", ["--to", "memory:"]);

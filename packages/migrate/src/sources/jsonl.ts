@@ -3,7 +3,7 @@
 import { createReadStream } from "node:fs";
 import { type FieldNames, splitFields } from "../fields.js";
 import { parseJson } from "../json-values.js";
-import { invalid, type Source } from "../source.js";
+import { invalid, type Row, type Source } from "../source.js";
 import { versionOf } from "./file-reader.js";
 
 /** In characters, as `importItems` of the library. */
@@ -20,7 +20,7 @@ export function jsonlSource(path: string, names: FieldNames): Source {
     /** The cursor is the number of lines before it. */
     async *rows(after: number = 0) {
       for await (const { line, number } of linesOf(path, after)) {
-        yield { ...splitFields(recordOf(line, number), names), cursor: number };
+        yield { ...rowOf(line, number, names), cursor: number };
       }
     },
   };
@@ -53,15 +53,23 @@ async function* linesOf(path: string, after: number) {
   if (number >= after && held.trim() !== "") yield { line: held, number: number + 1 };
 }
 
-function recordOf(line: string, number: number): Readonly<Record<string, unknown>> {
+function rowOf(line: string, number: number, names: FieldNames): Row {
+  try {
+    return splitFields(recordOf(line), names);
+  } catch (error) {
+    throw invalid(`line ${number}: ${(error as Error).message}`);
+  }
+}
+
+function recordOf(line: string): Readonly<Record<string, unknown>> {
   let record: unknown;
   try {
     record = parseJson(line);
   } catch {
     // Without the cause, whose message quotes the line.
-    throw invalid(`line ${number}: expected a JSON object, got invalid JSON`);
+    throw invalid("expected a JSON object, got invalid JSON");
   }
   if (typeof record === "object" && record !== null && !Array.isArray(record))
     return record as Record<string, unknown>;
-  throw invalid(`line ${number}: expected a JSON object`);
+  throw invalid("expected a JSON object");
 }
