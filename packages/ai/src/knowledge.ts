@@ -46,7 +46,7 @@ export interface PlaceOptions {
 }
 
 export interface SearchOptions extends PlaceOptions {
-  /** Passages to find, at most 10,000. Default 4. */
+  /** Passages to find. Default 4. */
   readonly topK?: number | undefined;
   /** Passages that are further away are left out. Under `cosine`, 0 is the same meaning. Default: none are. */
   readonly maxDistance?: number | undefined;
