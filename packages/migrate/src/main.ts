@@ -87,16 +87,12 @@ try {
 async function run(options: Arguments): Promise<void> {
   const { from, to, index: indexName, keyFile, fromKeyFile, namespace, metric, textIndex = false } = options;
   const { idField, vectorField, textField, metadataField } = options;
-  const source = await openSource({
-    from,
-    fields: { id: idField, vector: vectorField, text: textField, metadata: metadataField },
-    keyFile: fromKeyFile,
-    environment: process.env,
-  });
+  const fields = { id: idField, vector: vectorField, text: textField, metadata: metadataField };
+  const source = await openSource({ from, fields, keyFile: fromKeyFile, environment: process.env });
   const target = new Target({ to, index: indexName, keyFile, apiKey: process.env.SEALDEX_API_KEY });
   const bar = new ProgressBar();
   try {
-    const migration = { source, target, indexName, namespace, newIndex: { metric, textIndex } };
+    const migration = { source, fields, target, indexName, namespace, newIndex: { metric, textIndex } };
     if (options.plan === true) {
       process.stdout.write(planText(await plan(migration)));
       return;

@@ -3,6 +3,7 @@
 import { SealdexError, type VectorIndex } from "sealdex/core";
 import { check, type CheckResult } from "./check.js";
 import { copyRows } from "./copy-rows.js";
+import type { FieldNames } from "./fields.js";
 import { invalid, type Row, type Source, type SourceDescription } from "./source.js";
 import type { Progress, StateFile } from "./state-file.js";
 import type { NewIndex, Target } from "./target.js";
@@ -14,6 +15,8 @@ const plannedRows = 100;
 
 export interface Migration {
   readonly source: Source;
+  /** With other fields, rows mean something else. */
+  readonly fields: FieldNames;
   readonly target: Target;
   readonly indexName: string;
   readonly namespace: string | undefined;
@@ -42,9 +45,9 @@ export async function migrate(
   state: StateFile,
   onProgress: OnProgress,
 ): Promise<CheckResult> {
-  const { source, target, indexName, namespace } = migration;
+  const { source, fields, target, indexName, namespace } = migration;
   const description = await source.describe();
-  const name = JSON.stringify([source.name, description.version, indexName, namespace ?? null]);
+  const name = JSON.stringify([source.name, description.version, fields, indexName, namespace ?? null]);
   const { index, resumed } = await openIndex(migration, description, await state.read(name));
   const total = description.rows;
   await copyRows({

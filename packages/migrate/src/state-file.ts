@@ -7,7 +7,7 @@ import { open, readFile, rename, rm } from "node:fs/promises";
 import { invalid } from "./source.js";
 
 export interface Progress {
-  /** The source, its version, the name of the index and the namespace: another migration starts over. */
+  /** The source, its version, the names of fields, the index and the namespace: another migration starts over. */
   readonly migration: string;
   readonly cursor: string | number;
   /** Rows before the cursor. */

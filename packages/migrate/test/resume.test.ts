@@ -82,6 +82,21 @@ test("an index that was deleted since gets every row", async () => {
   expect(code).toBe(0);
 });
 
+test("with another field for texts, it starts over", async () => {
+  const workspace = await Workspace.create();
+  const lines = Array.from({ length: 3001 }, (_, n) =>
+    JSON.stringify({ id: `${n}`, vector: [n, 1], title: n < 3000 ? "title" : n, body: "body" }),
+  );
+  await workspace.writeJson("rows.jsonl", lines.join("\n"));
+  const run = (field: string) =>
+    workspace.run("jsonl:rows.jsonl", ["--metric", "cosine", "--text-field", field]);
+  expect((await run("title")).stderr).toContain("line 3001: title: expected a text");
+  expect(existsSync(workspace.path(stateFile))).toBe(true);
+  expect((await run("body")).code).toBe(0);
+  const texts = Object.values(await workspace.items()).map(({ contents }) => contents);
+  expect(new Set(texts)).toEqual(new Set(["body"]));
+});
+
 test("a state file that cannot be written ends the copy before most of the rows", async () => {
   const workspace = await Workspace.create();
   await writeRows(workspace, 8000);
