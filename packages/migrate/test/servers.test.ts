@@ -8,6 +8,7 @@ import { PGlite } from "@electric-sql/pglite";
 import { vector } from "@electric-sql/pglite-pgvector";
 import { PGLiteSocketServer } from "@electric-sql/pglite-socket";
 import { connect } from "@lancedb/lancedb";
+import { Field, FixedSizeList, Float16, Schema, Utf8 } from "apache-arrow";
 import { Client } from "cyborgdb";
 import { expect, onTestFinished, test } from "vitest";
 import { vectorOf, Workspace } from "./run-command.js";
@@ -166,6 +167,16 @@ test("LanceDB", async () => {
       metadata: { ...metadata, big: metadata.page < 8 ? Number(big) : String(big) },
     })),
   );
+});
+
+test("LanceDB: vectors of float16", async () => {
+  const workspace = await Workspace.create();
+  const database = await connect(workspace.path("lance"));
+  const numbers = new FixedSizeList(3, new Field("item", new Float16(), true));
+  const schema = new Schema([new Field("id", new Utf8()), new Field("vector", numbers)]);
+  (await database.createTable("notes", [{ id: "a", vector: [0.5, -1.25, 3] }], { schema })).close();
+  expect((await workspace.run("lancedb:lance/notes", ["--metric", "cosine"])).code).toBe(0);
+  expect((await workspace.items()).a.vector).toEqual([0.5, -1.25, 3]);
 });
 
 const server = fileURLToPath(new URL("../../server/dist/main.js", import.meta.url));

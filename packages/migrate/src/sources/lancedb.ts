@@ -45,7 +45,7 @@ async function openTable(path: string): Promise<Table> {
   return database.openTable(basename(path).replace(/\.lance$/, ""));
 }
 
-/** Arrow's rows and lists as plain ones. Its vectors have `toArray`, its structures `toJSON`. */
+/** Arrow's rows and lists as plain ones. Its vectors have `toArray`, which gives the bits of float16; its structures `toJSON`. */
 function plainRow(value: object): Record<string, unknown> {
   const entries = Object.entries("toJSON" in value ? (value as { toJSON(): object }).toJSON() : value);
   return Object.fromEntries(entries.map(([name, inner]) => [name, plain(inner)]));
@@ -55,9 +55,6 @@ function plain(value: unknown): unknown {
   if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return value;
   if (Array.isArray(value)) return value.map(plain);
   if (value instanceof Date) return value;
-  if ("toArray" in value) {
-    const list = (value as { toArray(): ArrayLike<unknown> }).toArray();
-    return ArrayBuffer.isView(list) ? Array.from(list) : Array.from(list, plain);
-  }
+  if ("toArray" in value) return Array.from(value as object as Iterable<unknown>, plain);
   return plainRow(value);
 }
