@@ -54,7 +54,7 @@ const program = new Command("sealdex-mcp")
       .env("SEALDEX_MCP_LOCATION"),
   )
   .option("--index <name>", "name of the index", "notes")
-  .option("--read-only", "offer no tools that change anything, and create no index", false)
+  .option("--read-only", "offer no tools that change anything; without --folder, create no index", false)
   .option("--http <port>", "serve Streamable HTTP instead of stdio", parsePort)
   .option("--host <address>", "address of the HTTP server", "127.0.0.1")
   .option("--token-file <path>", "token that HTTP clients send (or SEALDEX_MCP_TOKEN)")
