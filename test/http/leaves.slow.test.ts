@@ -263,8 +263,8 @@ test("a leaf of another location is passed over, and says so in its log", async 
     log: { write: (line: string) => log.push(line) },
   });
   const alone = await routed(issuing.rootKey, elsewhere.baseUrl);
-  await expect(answers(alone)).rejects.toMatchObject({ code: "storage_unavailable" });
-  expect(log.join("")).toContain("a shard is not at its locations, which must be those of the router");
+  await expect(answers(alone)).rejects.toMatchObject({ code: "missing_object" });
+  expect(log.join("")).toContain("a shard is not at these locations");
   const leaf = await startLeaf({ issuing });
   const both = await routed(issuing.rootKey, elsewhere.baseUrl, leaf.baseUrl);
   expect(await answers(both)).toEqual(expected);

@@ -24,7 +24,12 @@ export async function findShard(
 ): Promise<FoundShard> {
   const name = shardName(collectionId, ref);
   const record = await findRecord(configStore, name);
-  if (record === undefined) throw new SealdexError("missing_object", "collection: a shard is gone");
+  if (record === undefined) {
+    throw new SealdexError(
+      "missing_object",
+      "collection: a shard is not at these locations, or not any more",
+    );
+  }
   for (const key of keys) {
     try {
       const opened = await openRecord(key, record);

@@ -5,7 +5,6 @@ import type { Client } from "../../api/vector-index.js";
 import { plainResults } from "../../api/served-index.js";
 import { memoize } from "../../async/memoize.js";
 import { settleEach } from "../../async/settle-each.js";
-import { SealdexError } from "../../errors.js";
 import { run } from "../../engine/threads/run.js";
 import { partsTogether } from "../../query/combined-snapshot.js";
 import { nearest } from "../../query/query.js";
@@ -25,7 +24,6 @@ import type { SearchTarget } from "../open/namespace-scopes.js";
 import type { OpenIndex } from "../open/open-index.js";
 import type { Manifest } from "../../state/commit/manifest.js";
 import { findShard, isWrongKeyError } from "./find-shard.js";
-import { isGoneError } from "./shards.js";
 
 interface OpenShard {
   readonly index: OpenIndex;
@@ -51,9 +49,8 @@ export class Leaf {
   }
 
   /**
-   * The nearest rows of each shard for each vector, nearest first. Throws `wrong_index_key`, `dimension_mismatch`,
-   * `storage_unavailable` for shards of other locations, and `missing_object` for states whose objects were deleted, which
-   * storage keeps for 15 minutes.
+   * The nearest rows of each shard for each vector, nearest first. Throws `wrong_index_key`, `dimension_mismatch`, and
+   * `missing_object` for states whose objects were deleted, which storage keeps for 15 minutes.
    */
   search(
     search: ShardSearch,
@@ -123,13 +120,7 @@ export class Leaf {
 
   async #load({ id, keys }: CollectionNaming, shard: ShardAddress): Promise<OpenShard> {
     const { stores, resources } = this.#client;
-    const finding = findShard(stores, Buffer.from(id, "hex"), shard, shard.keys);
-    const { name, opened, key } = await finding.catch((error: unknown) => {
-      if (!isGoneError(error)) throw error;
-      // Another leaf may have it.
-      const detail = "leaf: a shard is not at its locations, which must be those of the router";
-      throw new SealdexError("storage_unavailable", detail, { cause: error });
-    });
+    const { name, opened, key } = await findShard(stores, Buffer.from(id, "hex"), shard, shard.keys);
     opened.keys.nameAs(keys);
     const index = openIndex(name, opened, { ...stores, anchorStore: undefined }, resources);
     return { index, key, usedAt: 0 };

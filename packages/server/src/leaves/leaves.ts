@@ -32,8 +32,9 @@ const delayMsMin = 2;
 /** Requests after which their times are forgotten, as they were under another load. */
 const timedMax = 2000;
 
-/** Another leaf may answer. A refused API key is the router's own, and no fault of its caller. */
+/** Another leaf may answer: one of other locations misses shards. A refused API key is the router's own, and no fault of its caller. */
 const passing: ReadonlySet<ErrorCode> = new Set([
+  "missing_object",
   "storage_unavailable",
   "overloaded",
   "rate_limited",
@@ -146,6 +147,8 @@ export class Leaves {
     const ranked = this.#ranked.get(indexId) ?? rank(this.#known, indexId);
     this.#ranked.set(indexId, ranked);
     if (passed < ranked.length) return ranked[passed];
+    // The router knows whether a later state has other shards.
+    if (cause instanceof SealdexError && cause.code === "missing_object") throw cause;
     const detail = `leaves: none of ${passed} answered for a shard`;
     throw new SealdexError("storage_unavailable", detail, { cause });
   }
