@@ -104,8 +104,10 @@ export class EncryptedByteStore extends BaseStore<string, Uint8Array> {
     checkText(prefix, "prefix");
     if (Buffer.byteLength(prefix) > keyBytesMax) return;
     const first = keyPrefix + prefix;
-    const found = await this.#index.use(({ index }) => this.#entries(index, prefix === "" ? [] : [first]));
-    if (found.size > 0) yield prefix;
+    if (prefix !== "") {
+      const found = await this.#index.use(({ index }) => this.#entries(index, [first]));
+      if (found.size > 0) yield prefix;
+    }
     for (let after = first; ;) {
       const page = { after, limit: keysTogether, ...this.#within };
       const ids = await this.#index.use(({ index }) => index.listIds(page));

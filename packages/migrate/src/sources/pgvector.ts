@@ -9,7 +9,7 @@ import { type Cursor, invalid, peerMissing, type Source } from "../source.js";
 const pageRows = 1000;
 const cursorColumn = "sealdex_cursor";
 /** The types bigint, json and jsonb, whose integers may be longer than a number of JavaScript. */
-const jsonTypes = [20, 114, 3802];
+const parsedTypes = [20, 114, 3802];
 /** The types date and timestamp have no time zone, and would get that of this machine. */
 const textTypes = [1082, 1114];
 
@@ -63,7 +63,7 @@ async function connect(connectionString: string): Promise<Client> {
     throw peerMissing("pg", cause);
   });
   const client = new pg.Client({ connectionString });
-  for (const type of jsonTypes) client.setTypeParser(type, parseJson);
+  for (const type of parsedTypes) client.setTypeParser(type, parseJson);
   for (const type of textTypes) client.setTypeParser(type, String);
   // The next query fails too.
   client.on("error", () => undefined);

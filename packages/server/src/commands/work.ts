@@ -59,7 +59,7 @@ export function addWorkCommands(program: Command, read: ReadSettings): void {
       };
       let running: Promise<unknown> = Promise.resolve();
       const finished = () => Promise.allSettled([running]);
-      // A queue whose server is gone would hold the process: a job that it was not told of runs again.
+      // A queue whose server is gone would keep the process alive. It runs a job again if it does not hear of its end.
       void stopped.then(finished).then(() => {
         setTimeout(() => void finished().then(() => process.exit()), leaveMsMax).unref();
       });

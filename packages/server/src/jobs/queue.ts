@@ -26,8 +26,10 @@ export async function openQueue(url: string, onError: (error: Error) => void): P
   throw invalid("--queue: expected redis://…, rediss://… or postgres://…");
 }
 
-function failure(what: string, cause: unknown): SealdexError {
-  return new SealdexError("storage_unavailable", `--queue: ${what} (${(cause as Error).message})`, { cause });
+function failure(outcome: string, cause: unknown): SealdexError {
+  return new SealdexError("storage_unavailable", `--queue: ${outcome} (${(cause as Error).message})`, {
+    cause,
+  });
 }
 
 const bullMqPackage: PeerPackage = {
