@@ -1,6 +1,6 @@
 // Builds packages/server/deploy/Dockerfile, starts it and packages/server/deploy/compose.yaml, and uses the service as people do: issues an API key in the
 // container, stores and finds items, stops while items are written, starts again. What was acknowledged must be there, and no
-// secret in a log. `node scripts/check-containers.mjs` needs Docker, or root, dockerd and mmdebstrap; without them it says that nothing
+// secret in a log. `node scripts/check-containers.mjs` needs Docker, or root, dockerd, ip and mmdebstrap; without them it says that nothing
 // was started, and is no failure.
 
 import { randomBytes } from "node:crypto";
@@ -196,6 +196,10 @@ async function checkImage(docker) {
     await user.check();
     checkLog("the log", await docker("logs", image), '"route":"/v1/vectors/query');
     return user.stored;
+  } catch (error) {
+    console.error(await docker("inspect", "--format", "{{json .State}}", image).catch(String));
+    console.error(await docker("logs", "--tail", "40", image).catch(String));
+    throw error;
   } finally {
     await docker("rm", "--force", "--volumes", image).catch(() => undefined);
     await docker("volume", "rm", "--force", image).catch(() => undefined);

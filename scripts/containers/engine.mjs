@@ -2,6 +2,7 @@
 // a folder of its own and with stand-ins for the images of registries, made of Debian's packages and npm's.
 
 import { execFile, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import {
   closeSync,
@@ -69,7 +70,7 @@ export async function startEngine(work, images) {
     return here;
   }
   if (process.getuid?.() !== 0) throw new CannotStart("no Docker responds, and only root can start one");
-  for (const program of ["dockerd", "mmdebstrap"]) {
+  for (const program of ["dockerd", "ip", "mmdebstrap"]) {
     if (!isInstalled(program)) throw new CannotStart(`no Docker responds, and ${program} is not installed`);
   }
   images.forEach(recipeOf);
@@ -96,9 +97,9 @@ async function startDaemon(env, work) {
   const path = join(work, "dockerd.log");
   const log = openSync(path, "w");
   const folders = ["--data-root", join(work, "data"), "--exec-root", join(work, "exec")];
-  const daemon = spawn("dockerd", [...folders, "--pidfile", join(work, "pid"), "--host", address], {
-    stdio: ["ignore", log, log],
-  });
+  const bridge = await addBridge();
+  const settings = [...folders, "--pidfile", join(work, "pid"), "--bridge", bridge.name, "--host", address];
+  const daemon = spawn("dockerd", settings, { stdio: ["ignore", log, log] });
   closeSync(log);
   const ended = once(daemon, "exit");
   const own = { ...env, DOCKER_HOST: address };
@@ -107,6 +108,7 @@ async function startDaemon(env, work) {
   const stop = async () => {
     daemon.kill();
     await ended;
+    await bridge.remove();
   };
   for (let attempt = 0; daemon.exitCode === null && attempt < 120; attempt++) {
     if (await responds(docker)) return { docker, env: own, stop };
@@ -115,6 +117,19 @@ async function startDaemon(env, work) {
   await stop();
   const lines = readFileSync(path, "utf8").trim().split("\n");
   throw new CannotStart(`dockerd ended: ${lines.at(-1)}`);
+}
+
+/**
+ * A network of this run alone. On the bridge that all daemons share, what a killed one left behind still responds at the addresses
+ * that new containers get.
+ */
+async function addBridge() {
+  const name = `sealdex${process.pid}`;
+  const ip = (...args) => orCannotStart("a network cannot be made", () => run("ip", args));
+  await ip("link", "add", name, "type", "bridge");
+  await ip("address", "add", `10.213.${randomInt(256)}.1/24`, "dev", name);
+  await ip("link", "set", name, "up");
+  return { name, remove: () => ip("link", "delete", name) };
 }
 
 /** Compose and buildx, from the Debian release that has them, unless this machine does. */
