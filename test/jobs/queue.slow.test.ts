@@ -2,6 +2,7 @@
 
 import { watch } from "node:fs";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { Client } from "pg";
 import { describe, expect, test } from "vitest";
@@ -102,6 +103,27 @@ describe.each([
     await client.close();
     await stop();
   });
+});
+
+test.runIf(canStart(redis))("a job that kills its worker is tried ten times", async () => {
+  const { address, stop } = await startRedis();
+  const { client, env, args } = await prepare("index", 0);
+  const queue = new Redis(address);
+  await run(["enqueue", "compact", "--index", "rows"], { SEALDEX_QUEUE: address });
+  // As after nine killed workers and the start of a tenth, of which only its job is left.
+  const id = await queue.rpoplpush("bull:sealdex:wait", "bull:sealdex:active");
+  await queue.hset(`bull:sealdex:${id}`, "stc", 9);
+  const worker = start(["work", ...args.slice(2)], { ...env, SEALDEX_QUEUE: address });
+  while ((await queue.zcard("bull:sealdex:failed")) === 0 && !worker.output().includes("compacted")) {
+    await setTimeout(200);
+  }
+  expect(await queue.hget(`bull:sealdex:${id}`, "failedReason")).toContain("stalled");
+  expect(worker.output()).not.toContain("compacted");
+  worker.child.kill("SIGTERM");
+  expect((await worker.ended).code).toBe(0);
+  queue.disconnect();
+  await client.close();
+  await stop();
 });
 
 test.runIf(canStart(postgres))(

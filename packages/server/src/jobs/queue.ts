@@ -64,7 +64,7 @@ async function openBullMq(url: string, onError: (error: Error) => void): Promise
     async work(run, stopped) {
       const worker = new Worker(queueName, ({ data }) => run(data), {
         connection: { url, maxRetriesPerRequest: null },
-        maxStalledCount: attempts,
+        maxStalledCount: attempts - 1,
         stalledInterval: 10_000,
       });
       worker.on("error", onError);
