@@ -2,6 +2,7 @@
 
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { createClient, fileKey } from "sealdex/core";
 import { expect, test } from "vitest";
 import { call, connectStdio, documentsOf, inStep, statusOf, until, Workspace } from "./start-server.js";
 
@@ -52,5 +53,29 @@ test("two servers of one folder, as two clients of a user start them, agree", as
     expect(new Set(await documentsOf(client)).size).toBe(150);
   }
   for (const client of clients) await client.close();
+  workspace.remove();
+});
+
+test("a server goes over to the index that another one made in place of a deleted one", async () => {
+  const workspace = new Workspace();
+  const first = await connectStdio(workspace.args());
+  await call(first, "remember", { text: "Violets are blue." });
+  const client = createClient({ indexLocation: { location: "local", path: workspace.location } });
+  const [indexName = ""] = await client.listIndexes();
+  await client.deleteIndex({ indexName, indexKey: fileKey(workspace.keyFile) });
+  await client.close();
+  expect(await call(first, "search", { query: "violets" })).toMatchObject({
+    isError: true,
+    text: expect.stringContaining("no such index") as string,
+  });
+
+  const second = await connectStdio(workspace.args());
+  await call(second, "remember", { text: "Roses are red." });
+  const found = await Promise.all(
+    ["roses", "violets"].map(async (query) => (await call(first, "search", { query })).text),
+  );
+  for (const text of found) expect(text).toContain("Roses are red.");
+  expect(found.join()).not.toContain("Violets");
+  for (const server of [first, second]) await server.close();
   workspace.remove();
 });

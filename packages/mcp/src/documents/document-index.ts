@@ -1,6 +1,6 @@
 /** The index of all documents, which opens at its first use. */
 
-import type { StorageLocation, VectorIndex } from "sealdex/core";
+import type { Client, StorageLocation, VectorIndex } from "sealdex/core";
 import type { KeySource } from "../key-source.js";
 import {
   type Document,
@@ -46,24 +46,28 @@ const deletedAtOnce = 1000;
 
 export class DocumentIndex {
   private readonly settings: IndexSettings;
+  private client: Client | undefined;
   private opened: Promise<VectorIndex> | undefined;
-  private release: () => Promise<void> = async () => undefined;
+  /** Until the index is open: one that is deleted later is not created again. */
+  private create: boolean;
 
   constructor(settings: IndexSettings) {
     this.settings = settings;
+    this.create = settings.create;
   }
 
   /** The passages that fit a question best, by words and by meaning. */
   async search(query: string, limit: number, signal?: AbortSignal): Promise<Found[]> {
-    const index = await this.open();
-    const matches = await index.query({
-      queryText: wordsOf(query),
-      queryContents: query,
-      topK: limit,
-      nProbes: 0,
-      include: ["contents", "metadata"],
-      ...(signal && { signal }),
-    });
+    const matches = await this.use((index) =>
+      index.query({
+        queryText: wordsOf(query),
+        queryContents: query,
+        topK: limit,
+        nProbes: 0,
+        include: ["contents", "metadata"],
+        ...(signal && { signal }),
+      }),
+    );
     return matches.map(({ contents = "", metadata }) => {
       const passage = metadata as unknown as PassageMetadata;
       const { part, under } = passage;
@@ -72,8 +76,11 @@ export class DocumentIndex {
   }
 
   /** A page of a document, from one of its parts on. Undefined if there is none. */
-  async read(document: string, from: number): Promise<Page | undefined> {
-    const index = await this.open();
+  read(document: string, from: number): Promise<Page | undefined> {
+    return this.use((index) => this.readIn(index, document, from));
+  }
+
+  private async readIn(index: VectorIndex, document: string, from: number): Promise<Page | undefined> {
     const doc = docOf(...splitName(document));
     const [first] = await index.get([passageId(doc, 0)], { include: ["metadata"] });
     if (first === undefined) return undefined;
@@ -101,13 +108,14 @@ export class DocumentIndex {
 
   /** Documents in pages of `limit`. */
   async list(limit: number, cursor?: string): Promise<Listed> {
-    const index = await this.open();
-    const page = await index.listItems({
-      filter: { part: 0 },
-      limit,
-      include: ["metadata"],
-      ...(cursor !== undefined && { cursor }),
-    });
+    const page = await this.use((index) =>
+      index.listItems({
+        filter: { part: 0 },
+        limit,
+        include: ["metadata"],
+        ...(cursor !== undefined && { cursor }),
+      }),
+    );
     return {
       documents: page.items.map(({ metadata }) => {
         const passage = metadata as unknown as PassageMetadata;
@@ -118,27 +126,30 @@ export class DocumentIndex {
   }
 
   async counts(): Promise<{ readonly documents: number; readonly passages: number }> {
-    const index = await this.open();
-    const [documents, passages] = await Promise.all([index.count({ filter: { part: 0 } }), index.count()]);
+    const [documents, passages] = await this.use((index) =>
+      Promise.all([index.count({ filter: { part: 0 } }), index.count()]),
+    );
     return { documents, passages };
   }
 
   /** Stores documents in one commit, and removes all passages of their `replaced` versions in it. */
   async store(documents: readonly Document[], replaced: readonly Document[] = []): Promise<void> {
     const docs = replaced.map(({ source, path }) => docOf(source, path));
-    await (
-      await this.open()
-    ).upsert(documents.flatMap(itemsOf), {
-      skipUnchanged: true,
-      ...(docs.length > 0 && { deleteFilter: { doc: { $in: docs } } }),
-    });
+    const items = documents.flatMap(itemsOf);
+    await this.use((index) =>
+      index.upsert(items, {
+        skipUnchanged: true,
+        ...(docs.length > 0 && { deleteFilter: { doc: { $in: docs } } }),
+      }),
+    );
   }
 
   async remove(source: string, paths: readonly string[]): Promise<void> {
-    const index = await this.open();
     const docs = paths.map((path) => docOf(source, path));
-    for (let i = 0; i < docs.length; i += deletedAtOnce)
-      await index.delete({ filter: { doc: { $in: docs.slice(i, i + deletedAtOnce) } } });
+    for (let i = 0; i < docs.length; i += deletedAtOnce) {
+      const filter = { doc: { $in: docs.slice(i, i + deletedAtOnce) } };
+      await this.use((index) => index.delete({ filter }));
+    }
   }
 
   /** Deletes a remembered note. False if there is none: files are deleted in their folder. */
@@ -150,46 +161,65 @@ export class DocumentIndex {
   }
 
   async record(source: string, path: string): Promise<FileRecord | undefined> {
-    const index = await this.open();
-    const [first] = await index.get([passageId(docOf(source, path), 0)], { include: ["metadata"] });
+    const ids = [passageId(docOf(source, path), 0)];
+    const [first] = await this.use((index) => index.get(ids, { include: ["metadata"] }));
     return first && (first.metadata as unknown as FileRecord);
   }
 
   /** The records of all files of a source, by their paths. */
-  async records(source: string): Promise<Map<string, FileRecord>> {
-    const index = await this.open();
-    const records = new Map<string, FileRecord>();
-    for await (const { metadata } of index.items({ filter: { source, part: 0 }, include: ["metadata"] })) {
-      const { path, digest = "", size = 0, mtimeMs = 0 } = metadata as unknown as PassageMetadata;
-      records.set(path, { digest, size, mtimeMs });
-    }
-    return records;
+  records(source: string): Promise<Map<string, FileRecord>> {
+    return this.use(async (index) => {
+      const records = new Map<string, FileRecord>();
+      for await (const { metadata } of index.items({ filter: { source, part: 0 }, include: ["metadata"] })) {
+        const { path, digest = "", size = 0, mtimeMs = 0 } = metadata as unknown as PassageMetadata;
+        records.set(path, { digest, size, mtimeMs });
+      }
+      return records;
+    });
   }
 
   async close(): Promise<void> {
     await this.opened?.catch(() => undefined);
-    await this.release();
+    await this.client?.close();
+  }
+
+  /** Runs `work` on the index, and again if another process deleted it, since it may have made a new one. */
+  private async use<T>(work: (index: VectorIndex) => Promise<T>): Promise<T> {
+    const opening = this.open();
+    const index = await opening;
+    try {
+      return await work(index);
+    } catch (error) {
+      if ((error as { readonly code?: unknown }).code !== "not_found") throw error;
+    }
+    // Unless another call has opened the new one.
+    if (this.opened === opening) this.opened = undefined;
+    return work(await this.open());
   }
 
   /** A failure, for example of the network, is not kept: the next call tries again. */
   private open(): Promise<VectorIndex> {
-    this.opened ??= this.openOrCreate().catch(async (error: unknown) => {
-      this.opened = undefined;
-      await this.release();
-      throw error;
-    });
+    this.opened ??= this.openOrCreate().then(
+      (index) => {
+        this.create = false;
+        return index;
+      },
+      (error: unknown) => {
+        this.opened = undefined;
+        throw error;
+      },
+    );
     return this.opened;
   }
 
   private async openOrCreate(): Promise<VectorIndex> {
     const { createClient, SealdexError } = await import("sealdex/core");
-    const { location, indexName, key, create } = this.settings;
-    const client = createClient({ indexLocation: location });
-    this.release = () => client.close();
+    const { location, indexName, key } = this.settings;
+    const client = (this.client ??= createClient({ indexLocation: location }));
     const exists = (await client.listIndexes()).includes(indexName);
-    const { indexKey, keep } = await key(create && !exists);
+    const { indexKey, keep } = await key(this.create && !exists);
     const options = { indexName, indexKey };
-    if (exists || !create) return client.loadIndex(options);
+    if (exists || !this.create) return client.loadIndex(options);
     try {
       const index = await client.createIndex({
         ...options,
