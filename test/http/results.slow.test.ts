@@ -1,7 +1,7 @@
 /** Results: limited before they are made, and sent as fast as the client reads them. */
 
 import { once } from "node:events";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { createClient, type Item } from "../../src/core.js";
 import { type RunningService, startService } from "./service.js";
@@ -94,8 +94,8 @@ test("large answers wait for one another, and all arrive whole", async () => {
   }
 });
 
-test("a client that stops reading its answer is closed, and others have their turn", async () => {
-  service = await startService({ limits: { stalledMsMax: 100, resultsBytesMax: 1 } });
+/** Starts to read 40 MB, and no more than their beginning. */
+async function readNoFurther(): Promise<{ readonly socket: Socket; readonly body: object }> {
   const index = await service.newIndex();
   const items = Array.from({ length: 40 }, (_, i) => ({
     id: `${i}`,
@@ -103,18 +103,38 @@ test("a client that stops reading its answer is closed, and others have their tu
     contents: "x".repeat(1_000_000),
   }));
   for (const item of items) await service.post("/v1/vectors/upsert", { ...index, items: [item] });
-  const body = JSON.stringify({ ...index, ids: items.map(({ id }) => id), include: ["contents"] });
+  const body = { ...index, ids: items.map(({ id }) => id), include: ["contents"] };
+  const text = JSON.stringify(body);
   const socket = connect(Number(new URL(service.baseUrl).port), "127.0.0.1");
   socket.on("error", () => socket.destroy());
   socket.pause();
   socket.write(
     `POST /v1/vectors/get HTTP/1.1\r\nHost: x\r\nX-API-Key: ${service.apiKey}\r\n` +
-      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      `Content-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`,
   );
   await once(socket, "readable");
+  return { socket, body };
+}
+
+test("a client that stops reading its answer is closed, and others have their turn", async () => {
+  service = await startService({ limits: { stalledMsMax: 100, resultsBytesMax: 1 } });
+  const { socket, body } = await readNoFurther();
   // Has to wait until the first is closed, since there is room for one.
-  const answer = await service.post("/v1/vectors/get", JSON.parse(body));
+  const answer = await service.post("/v1/vectors/get", body);
   expect(answer.body.results).toHaveLength(40);
+  socket.destroy();
+});
+
+test("an answer that waits too long for room is refused, to be tried again", async () => {
+  const hour = 3_600_000;
+  service = await startService({
+    limits: { stalledMsMax: hour, workMsMax: hour, resultsBytesMax: 1, waitMsMax: 100 },
+  });
+  const { socket, body } = await readNoFurther();
+  expect(await service.post("/v1/vectors/get", body)).toMatchObject({
+    status: 503,
+    body: { code: "overloaded", detail: "the service is busy: the request waited 100 ms" },
+  });
   socket.destroy();
 });
 

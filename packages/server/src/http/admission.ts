@@ -8,7 +8,7 @@ import { Semaphore } from "./semaphore.js";
 import type { Server } from "./http-server.js";
 import type { Limits } from "./limits.js";
 import { ownerOf } from "./request-address.js";
-import { untilDisconnected, untilLate, whenEnded } from "./request-end.js";
+import { untilDisconnected, untilTooLate, whenEnded } from "./request-end.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -40,12 +40,12 @@ export function limitRequests(scope: Server, limits: Limits): void {
     const { isLong, isPart } = request.routeOptions.config;
     const { bodies, short } = isPart === true ? ofRouters : ofClients;
     // Clients time out and retry; an early refusal tells them when.
-    const untilTooLate = once(() => untilLate(reply, waitMsMax, () => tooBusy(waitMsMax)));
+    const until = once(() => untilTooLate(reply, waitMsMax));
     // A long one first: it would keep its bytes from others for as long as it waits.
     if (isLong === true) await enter(long, 1, reply, () => untilDisconnected(reply));
     // Bytes first: a request that waits for them must not count as running.
-    if (length > smallBytes) await enter(bodies, length, reply, untilTooLate);
-    if (isLong !== true) await enter(short, 1, reply, untilTooLate);
+    if (length > smallBytes) await enter(bodies, length, reply, until);
+    if (isLong !== true) await enter(short, 1, reply, until);
     return payload;
   });
 }
@@ -68,10 +68,6 @@ async function enter(
 function once<T>(make: () => T): () => T {
   let made: T | undefined;
   return () => (made ??= make());
-}
-
-function tooBusy(ms: number): SealdexError {
-  return new SealdexError("overloaded", `the service is busy: the request waited ${ms} ms`);
 }
 
 function longestBody({ headers, routeOptions: { bodyLimit } }: FastifyRequest): number {

@@ -37,11 +37,18 @@ export function untilTooLong(reply: FastifyReply, msMax: number): AbortSignal {
   });
 }
 
+/** Like `untilDisconnected`, and after `msMax` milliseconds in a queue with `overloaded`. */
+export function untilTooLate(reply: FastifyReply, msMax: number): AbortSignal {
+  return untilLate(reply, msMax, () => {
+    return new SealdexError("overloaded", `the service is busy: the request waited ${msMax} ms`);
+  });
+}
+
 /**
  * Like `untilDisconnected`, and after `msMax` milliseconds with the result of `fault`, unless the
  * response is sent by then.
  */
-export function untilLate(reply: FastifyReply, msMax: number, fault: () => SealdexError): AbortSignal {
+function untilLate(reply: FastifyReply, msMax: number, fault: () => SealdexError): AbortSignal {
   const controller = untilGivenUp(reply);
   const timer = setTimeout(() => controller.abort(fault()), msMax);
   whenEnded(reply, () => clearTimeout(timer));

@@ -7,7 +7,7 @@ import { type ResultSettings, yieldIfDue } from "sealdex/wire";
 import type { Limits } from "./limits.js";
 import { Semaphore } from "./semaphore.js";
 import { ownerOf } from "./request-address.js";
-import { untilDisconnected, untilTooLong, whenEnded } from "./request-end.js";
+import { untilTooLate, untilTooLong, whenEnded } from "./request-end.js";
 
 /** Results up to this size need not wait. */
 const smallBytes = 256 * 1024;
@@ -28,7 +28,7 @@ export function readLimits(limits: Limits): (reply: FastifyReply) => ReadLimits 
   const large = new Semaphore(limits.resultsBytesMax, limits.waitingMax);
   return (reply) => ({
     signal: untilTooLong(reply, limits.workMsMax),
-    reserveBytes: resultBudget(reply, large, limits.resultBytesMax),
+    reserveBytes: resultBudget(reply, large, limits),
     // Sent as it is stored.
     rawMetadata: true,
   });
@@ -36,23 +36,24 @@ export function readLimits(limits: Limits): (reply: FastifyReply) => ReadLimits 
 
 /**
  * Counts the bytes of one request's results before they are created: waits for room for large ones,
- * and throws `too_large` beyond `bytesMax`. `semaphore` limits the bytes of all large results.
+ * and throws `too_large` beyond `resultBytesMax`. `semaphore` limits the bytes of all large results.
  */
-function resultBudget(reply: FastifyReply, semaphore: Semaphore, bytesMax: number) {
+function resultBudget(reply: FastifyReply, semaphore: Semaphore, { resultBytesMax, waitMsMax }: Limits) {
   let total = 0;
   let isLarge = false;
   return async (bytes: number): Promise<void> => {
     total += bytes;
-    if (total > bytesMax) {
+    if (total > resultBytesMax) {
       throw new SealdexError(
         "too_large",
-        `results: expected at most ${bytesMax} bytes (SEALDEX_RESULT_BYTES_MAX); ask for fewer queries, ids or neighbors at a time, or for fewer ` +
+        `results: expected at most ${resultBytesMax} bytes (SEALDEX_RESULT_BYTES_MAX); ask for fewer queries, ids or neighbors at a time, or for fewer ` +
           "fields; list in pages, with limit and after",
       );
     }
     if (isLarge || total <= smallBytes) return;
     isLarge = true;
-    whenEnded(reply, await semaphore.acquire(ownerOf(reply.request), bytesMax, untilDisconnected(reply)));
+    const until = untilTooLate(reply, waitMsMax);
+    whenEnded(reply, await semaphore.acquire(ownerOf(reply.request), resultBytesMax, until));
   };
 }
 
