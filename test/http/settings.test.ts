@@ -16,6 +16,10 @@ test("the variable that Kubernetes sets for a service named sealdex is not taken
   expect(readSettings({ ...required, SEALDEX_PORT: "tcp://10.0.0.1:80" }).port).toBe(8000);
 });
 
+test("localhost is one address, also where it resolves to two", () => {
+  expect(readSettings({ ...required, SEALDEX_HOST: "localhost" }).host).toBe("127.0.0.1");
+});
+
 test("two settings are needed, the others have defaults", () => {
   expect(readSettings({ ...required, SEALDEX_PORT: "", SEALDEX_HOST: "" })).toEqual({
     host: "127.0.0.1",

@@ -162,5 +162,5 @@ function whenSignalled(stop: (signal: string) => void): void {
 }
 
 function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || host.startsWith("127.");
+  return host === "::1" || host.startsWith("127.");
 }

@@ -87,7 +87,8 @@ export function readSettings(environment: Environment): Settings {
   }
   const indexLocation = readLocation(SEALDEX_INDEX_LOCATION, "SEALDEX_INDEX_LOCATION");
   return {
-    host: SEALDEX_HOST || "127.0.0.1",
+    // For localhost, Fastify would open a second server on ::1, without limits of connections and an orderly end.
+    host: SEALDEX_HOST && SEALDEX_HOST !== "localhost" ? SEALDEX_HOST : "127.0.0.1",
     port: parsePort(SEALDEX_PORT || defaultPort),
     indexLocation,
     ...(SEALDEX_CONFIG_LOCATION && {
