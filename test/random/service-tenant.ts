@@ -26,6 +26,8 @@ export const limits = {
   queryBytesMax: 120_000,
   resultBytesMax: 250_000,
   resultsBytesMax: 250_000,
+  // None is refused for the time that it waits.
+  waitMsMax: 3_600_000,
 };
 const metadataBytesMax = 65_536;
 /** JSON of a body that is nested deeper is refused. */
