@@ -96,6 +96,23 @@ test("a process that dies is replaced, and the others serve meanwhile", async ()
   for (let i = 0; i < many; i++) expect((await send("/v1/health")).status).toBe(200);
 });
 
+test("a process that dies leaves no client waiting, not even one that it has not accepted", async () => {
+  await start();
+  const [first] = listening();
+  process.kill(first, "SIGSTOP");
+  let answered = 0;
+  const answers = Array.from({ length: many }, () =>
+    send("/v1/health").then(
+      () => answered++,
+      (error: NodeJS.ErrnoException) => error.code,
+    ),
+  );
+  // The other one is on its way to the process that is stopped.
+  await until(() => answered === many - 1);
+  process.kill(first, "SIGKILL");
+  expect(await Promise.all(answers)).toContain("ECONNRESET");
+});
+
 test("pauses before a restart grow to half a minute", () => {
   expect([1, 2, 3, 9, 10, 1000].map(restartPauseMs)).toEqual([100, 200, 400, 25_600, 30_000, 30_000]);
 });

@@ -3,7 +3,7 @@
  * that grows while they end within a minute.
  */
 
-import cluster from "node:cluster";
+import cluster, { type Worker } from "node:cluster";
 
 /** The pause after this many consecutive early failures. */
 export function restartPauseMs(failures: number): number {
@@ -23,6 +23,7 @@ export function supervise(count: number, log: (line: string) => void): void {
   const start = () => {
     const startedAt = performance.now();
     const worker = cluster.fork();
+    endUnaccepted(worker);
     worker.once("exit", (code, signal: string | null) => {
       if (!hasListened) process.exitCode = 1;
       if (!hasListened || isStopping) return;
@@ -49,4 +50,21 @@ export function supervise(count: number, log: (line: string) => void): void {
   };
   process.on("SIGINT", stop).on("SIGTERM", stop);
   start();
+}
+
+/** Closes the connection that a process has not accepted when it ends. Node forgets it, and its client would wait without end. */
+function endUnaccepted({ process: child }: Worker): void {
+  const send = child.send.bind(child) as (...args: unknown[]) => boolean;
+  /** Of the one connection that Node hands over at a time. */
+  let handle: { close(): void } | undefined;
+  const sendNoted = (...args: unknown[]) => {
+    if (typeof args[1] === "object") handle = args[1] as typeof handle;
+    return send(...args);
+  };
+  Object.assign(child, { send: sendNoted });
+  // Before Node hears of it, and hands over the next.
+  child.prependListener("internalMessage", (message: object) => {
+    if ("ack" in message) handle = undefined;
+  });
+  child.once("exit", () => handle?.close());
 }
