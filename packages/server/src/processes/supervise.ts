@@ -54,12 +54,13 @@ export function supervise(count: number, log: (line: string) => void): void {
 
 /** Closes the connection that a process has not accepted when it ends. Node forgets it, and its client would wait without end. */
 function endUnaccepted({ process: child }: Worker): void {
-  const send = child.send.bind(child) as (...args: unknown[]) => boolean;
+  const send = child.send.bind(child) as (message: object, ...more: unknown[]) => boolean;
   /** Of the one connection that Node hands over at a time. */
   let handle: { close(): void } | undefined;
-  const sendNoted = (...args: unknown[]) => {
-    if (typeof args[1] === "object") handle = args[1] as typeof handle;
-    return send(...args);
+  const sendNoted = (message: object, ...more: unknown[]) => {
+    // Where processes share the listening socket instead, it is sent as well, and stays open.
+    if ("act" in message && message.act === "newconn") handle = more[0] as typeof handle;
+    return send(message, ...more);
   };
   Object.assign(child, { send: sendNoted });
   // Before Node hears of it, and hands over the next.
