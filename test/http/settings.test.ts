@@ -20,6 +20,16 @@ test("localhost is one address, also where it resolves to two", () => {
   expect(readSettings({ ...required, SEALDEX_HOST: "localhost" }).host).toBe("127.0.0.1");
 });
 
+test.each(["INDEX", "CONFIG", "ANCHOR"])(
+  "several processes need more than memory as %s location",
+  (which) => {
+    const locations = { SEALDEX_INDEX_LOCATION: "file:./data", [`SEALDEX_${which}_LOCATION`]: "memory:" };
+    expect(() => readSettings({ ...required, ...locations, SEALDEX_PROCESSES: "2" })).toThrow(
+      /^SEALDEX_PROCESSES: expected 1 with the location memory:/,
+    );
+  },
+);
+
 test("two settings are needed, the others have defaults", () => {
   expect(readSettings({ ...required, SEALDEX_PORT: "", SEALDEX_HOST: "" })).toEqual({
     host: "127.0.0.1",

@@ -86,17 +86,18 @@ export function readSettings(environment: Environment): Settings {
     );
   }
   const indexLocation = readLocation(SEALDEX_INDEX_LOCATION, "SEALDEX_INDEX_LOCATION");
+  const configLocation =
+    SEALDEX_CONFIG_LOCATION && readLocation(SEALDEX_CONFIG_LOCATION, "SEALDEX_CONFIG_LOCATION");
+  const anchorLocation =
+    SEALDEX_ANCHOR_LOCATION && readLocation(SEALDEX_ANCHOR_LOCATION, "SEALDEX_ANCHOR_LOCATION");
+  const locations = [indexLocation, configLocation || indexLocation, anchorLocation || indexLocation];
   return {
     // For localhost, Fastify would open a second server on ::1, without limits of connections and an orderly end.
     host: SEALDEX_HOST && SEALDEX_HOST !== "localhost" ? SEALDEX_HOST : "127.0.0.1",
     port: parsePort(SEALDEX_PORT || defaultPort),
     indexLocation,
-    ...(SEALDEX_CONFIG_LOCATION && {
-      configLocation: readLocation(SEALDEX_CONFIG_LOCATION, "SEALDEX_CONFIG_LOCATION"),
-    }),
-    ...(SEALDEX_ANCHOR_LOCATION && {
-      anchorLocation: readLocation(SEALDEX_ANCHOR_LOCATION, "SEALDEX_ANCHOR_LOCATION"),
-    }),
+    ...(configLocation && { configLocation }),
+    ...(anchorLocation && { anchorLocation }),
     apiKeys: parseApiKeys(SEALDEX_API_KEYS ?? ""),
     ...(SEALDEX_ROOT_KEY && { rootKey: parseRootKey(SEALDEX_ROOT_KEY) }),
     ...(SEALDEX_INDEX_KEY && { indexKey: parseIndexKeyProvider(SEALDEX_INDEX_KEY, environment) }),
@@ -117,7 +118,7 @@ export function readSettings(environment: Environment): Settings {
     }),
     ...readTls(environment),
     ...readLeaves(environment),
-    processes: parseProcesses(SEALDEX_PROCESSES || "1", indexLocation),
+    processes: parseProcesses(SEALDEX_PROCESSES || "1", locations),
     models: readModels(environment),
     limits: readLimitSettings(environment),
   };
@@ -171,12 +172,12 @@ function parsePort(text: string): number {
   return port;
 }
 
-function parseProcesses(text: string, { location }: StorageLocation): number {
+function parseProcesses(text: string, locations: readonly StorageLocation[]): number {
   const processes = Number(text);
   if (!/^\d{1,3}$/.test(text) || processes < 1 || processes > processesMax) {
     throw invalid(`SEALDEX_PROCESSES: expected a number from 1 to ${processesMax}`);
   }
-  if (processes > 1 && location === "memory") {
+  if (processes > 1 && locations.some(({ location }) => location === "memory")) {
     throw invalid("SEALDEX_PROCESSES: expected 1 with the location memory:, which processes cannot share");
   }
   return processes;
