@@ -89,7 +89,7 @@ export const variables: readonly Variable[] = [
   variable(
     "SEALDEX_HOST",
     "`127.0.0.1`",
-    "Address to listen on; `localhost` is the default. For any other, set `SEALDEX_TLS_CERT_FILE` or use a proxy with TLS: requests contain keys.",
+    "Address to listen on; `localhost` means 127.0.0.1. For any other, set `SEALDEX_TLS_CERT_FILE` or use a proxy with TLS: requests contain keys.",
   ),
   variable(
     "SEALDEX_TLS_CERT_FILE",
