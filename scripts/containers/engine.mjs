@@ -94,10 +94,10 @@ const responds = (docker) =>
 
 async function startDaemon(env, work) {
   const address = `unix://${join(work, "docker.sock")}`;
+  const bridge = await addBridge();
   const path = join(work, "dockerd.log");
   const log = openSync(path, "w");
   const folders = ["--data-root", join(work, "data"), "--exec-root", join(work, "exec")];
-  const bridge = await addBridge();
   const settings = [...folders, "--pidfile", join(work, "pid"), "--bridge", bridge.name, "--host", address];
   const daemon = spawn("dockerd", settings, { stdio: ["ignore", log, log] });
   closeSync(log);
@@ -120,8 +120,8 @@ async function startDaemon(env, work) {
 }
 
 /**
- * A network of this run alone. On the bridge that all daemons share, what a killed one left behind still responds at the addresses
- * that new containers get.
+ * A network of this run alone. On the bridge that all daemons share, a container that a killed daemon left behind still responds at its
+ * address, which a new container gets as well.
  */
 async function addBridge() {
   const name = `sealdex${process.pid}`;
@@ -129,7 +129,7 @@ async function addBridge() {
   await ip("link", "add", name, "type", "bridge");
   await ip("address", "add", `10.213.${randomInt(256)}.1/24`, "dev", name);
   await ip("link", "set", name, "up");
-  return { name, remove: () => ip("link", "delete", name) };
+  return { name, remove: () => run("ip", ["link", "delete", name]) };
 }
 
 /** Compose and buildx, from the Debian release that has them, unless this machine does. */

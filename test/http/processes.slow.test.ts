@@ -107,7 +107,7 @@ test("a process that dies leaves no client waiting, not even one that it has not
       (error: NodeJS.ErrnoException) => error.code,
     ),
   );
-  // The other one is on its way to the process that is stopped.
+  // The last one was sent to the process that is stopped.
   await until(() => answered === many - 1);
   process.kill(first, "SIGKILL");
   expect(await Promise.all(answers)).toContain("ECONNRESET");

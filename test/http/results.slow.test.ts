@@ -98,7 +98,7 @@ test("large answers wait for one another, and all arrive whole", async () => {
   }
 });
 
-/** Starts to read 40 MB, and no more than their beginning. */
+/** Requests an answer of 40 MB, and stops reading it at its beginning. */
 async function readNoFurther(): Promise<{ readonly socket: Socket; readonly body: object }> {
   const index = await service.newIndex();
   const items = Array.from({ length: 40 }, (_, i) => ({

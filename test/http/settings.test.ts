@@ -21,7 +21,7 @@ test("localhost is one address, also where it resolves to two", () => {
 });
 
 test.each(["INDEX", "CONFIG", "ANCHOR"])(
-  "several processes need more than memory as %s location",
+  "several processes are refused with the %s location in memory",
   (which) => {
     const locations = { SEALDEX_INDEX_LOCATION: "file:./data", [`SEALDEX_${which}_LOCATION`]: "memory:" };
     expect(() => readSettings({ ...required, ...locations, SEALDEX_PROCESSES: "2" })).toThrow(

@@ -110,7 +110,7 @@ test.runIf(canStart(redis))("a job that kills its worker is tried ten times", as
   const { client, env, args } = await prepare("index", 0);
   const queue = new Redis(address);
   await run(["enqueue", "compact", "--index", "rows"], { SEALDEX_QUEUE: address });
-  // As after nine killed workers and the start of a tenth, of which only its job is left.
+  // As ten killed workers leave it: active, with nine of them counted.
   const id = await queue.rpoplpush("bull:sealdex:wait", "bull:sealdex:active");
   await queue.hset(`bull:sealdex:${id}`, "stc", 9);
   const worker = start(["work", ...args.slice(2)], { ...env, SEALDEX_QUEUE: address });

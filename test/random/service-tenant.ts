@@ -26,7 +26,7 @@ export const limits = {
   queryBytesMax: 120_000,
   resultBytesMax: 250_000,
   resultsBytesMax: 250_000,
-  // None is refused for the time that it waits.
+  // No request is refused because it waited.
   waitMsMax: 3_600_000,
 };
 const metadataBytesMax = 65_536;

@@ -56,7 +56,7 @@ test("two servers of one folder, as two clients of a user start them, agree", as
   workspace.remove();
 });
 
-test("a server goes over to the index that another one made in place of a deleted one", async () => {
+test("a server whose index is deleted uses the one that another server then makes", async () => {
   const workspace = new Workspace();
   const first = await connectStdio(workspace.args());
   await call(first, "remember", { text: "Violets are blue." });

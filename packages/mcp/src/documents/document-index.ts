@@ -48,12 +48,12 @@ export class DocumentIndex {
   private readonly settings: IndexSettings;
   private client: Client | undefined;
   private opened: Promise<VectorIndex> | undefined;
-  /** Until the index is open: one that is deleted later is not created again. */
-  private create: boolean;
+  /** Until an index that was opened is deleted. */
+  private mayCreate: boolean;
 
   constructor(settings: IndexSettings) {
     this.settings = settings;
-    this.create = settings.create;
+    this.mayCreate = settings.create;
   }
 
   /** The passages that fit a question best, by words and by meaning. */
@@ -193,22 +193,19 @@ export class DocumentIndex {
       if ((error as { readonly code?: unknown }).code !== "not_found") throw error;
     }
     // Unless another call has opened the new one.
-    if (this.opened === opening) this.opened = undefined;
+    if (this.opened === opening) {
+      this.opened = undefined;
+      this.mayCreate = false;
+    }
     return work(await this.open());
   }
 
   /** A failure, for example of the network, is not kept: the next call tries again. */
   private open(): Promise<VectorIndex> {
-    this.opened ??= this.openOrCreate().then(
-      (index) => {
-        this.create = false;
-        return index;
-      },
-      (error: unknown) => {
-        this.opened = undefined;
-        throw error;
-      },
-    );
+    this.opened ??= this.openOrCreate().catch((error: unknown) => {
+      this.opened = undefined;
+      throw error;
+    });
     return this.opened;
   }
 
@@ -217,9 +214,9 @@ export class DocumentIndex {
     const { location, indexName, key } = this.settings;
     const client = (this.client ??= createClient({ indexLocation: location }));
     const exists = (await client.listIndexes()).includes(indexName);
-    const { indexKey, keep } = await key(this.create && !exists);
+    const { indexKey, keep } = await key(this.mayCreate && !exists);
     const options = { indexName, indexKey };
-    if (exists || !this.create) return client.loadIndex(options);
+    if (exists || !this.mayCreate) return client.loadIndex(options);
     try {
       const index = await client.createIndex({
         ...options,

@@ -52,20 +52,23 @@ export function supervise(count: number, log: (line: string) => void): void {
   start();
 }
 
-/** Closes the connection that a process has not accepted when it ends. Node forgets it, and its client would wait without end. */
+/**
+ * Closes the connection that a process was sent and had not accepted when it ended: Node forgets it, and its client would wait
+ * without end. `newconn` and `ack` are internal to Node. If they change, no connection is closed.
+ */
 function endUnaccepted({ process: child }: Worker): void {
   const send = child.send.bind(child) as (message: object, ...more: unknown[]) => boolean;
-  /** Of the one connection that Node hands over at a time. */
-  let handle: { close(): void } | undefined;
+  /** Node sends one at a time. */
+  let unaccepted: { close(): void } | undefined;
   const sendNoted = (message: object, ...more: unknown[]) => {
-    // Where processes share the listening socket instead, it is sent as well, and stays open.
-    if ("act" in message && message.act === "newconn") handle = more[0] as typeof handle;
+    // Other messages carry the listening socket, which stays open.
+    if ("act" in message && message.act === "newconn") unaccepted = more[0] as typeof unaccepted;
     return send(message, ...more);
   };
   Object.assign(child, { send: sendNoted });
-  // Before Node hears of it, and hands over the next.
+  // The first listener: that of Node sends the next connection.
   child.prependListener("internalMessage", (message: object) => {
-    if ("ack" in message) handle = undefined;
+    if ("ack" in message) unaccepted = undefined;
   });
-  child.once("exit", () => handle?.close());
+  child.once("exit", () => unaccepted?.close());
 }

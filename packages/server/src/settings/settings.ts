@@ -86,13 +86,14 @@ export function readSettings(environment: Environment): Settings {
     );
   }
   const indexLocation = readLocation(SEALDEX_INDEX_LOCATION, "SEALDEX_INDEX_LOCATION");
-  const configLocation =
-    SEALDEX_CONFIG_LOCATION && readLocation(SEALDEX_CONFIG_LOCATION, "SEALDEX_CONFIG_LOCATION");
-  const anchorLocation =
-    SEALDEX_ANCHOR_LOCATION && readLocation(SEALDEX_ANCHOR_LOCATION, "SEALDEX_ANCHOR_LOCATION");
-  const locations = [indexLocation, configLocation || indexLocation, anchorLocation || indexLocation];
+  const configLocation = SEALDEX_CONFIG_LOCATION
+    ? readLocation(SEALDEX_CONFIG_LOCATION, "SEALDEX_CONFIG_LOCATION")
+    : undefined;
+  const anchorLocation = SEALDEX_ANCHOR_LOCATION
+    ? readLocation(SEALDEX_ANCHOR_LOCATION, "SEALDEX_ANCHOR_LOCATION")
+    : undefined;
   return {
-    // For localhost, Fastify would open a second server on ::1, without limits of connections and an orderly end.
+    // Given localhost, Fastify opens a second server on ::1, which no limit of connections counts and no signal ends.
     host: SEALDEX_HOST && SEALDEX_HOST !== "localhost" ? SEALDEX_HOST : "127.0.0.1",
     port: parsePort(SEALDEX_PORT || defaultPort),
     indexLocation,
@@ -118,7 +119,7 @@ export function readSettings(environment: Environment): Settings {
     }),
     ...readTls(environment),
     ...readLeaves(environment),
-    processes: parseProcesses(SEALDEX_PROCESSES || "1", locations),
+    processes: parseProcesses(SEALDEX_PROCESSES || "1", [indexLocation, configLocation, anchorLocation]),
     models: readModels(environment),
     limits: readLimitSettings(environment),
   };
@@ -172,12 +173,12 @@ function parsePort(text: string): number {
   return port;
 }
 
-function parseProcesses(text: string, locations: readonly StorageLocation[]): number {
+function parseProcesses(text: string, locations: readonly (StorageLocation | undefined)[]): number {
   const processes = Number(text);
   if (!/^\d{1,3}$/.test(text) || processes < 1 || processes > processesMax) {
     throw invalid(`SEALDEX_PROCESSES: expected a number from 1 to ${processesMax}`);
   }
-  if (processes > 1 && locations.some(({ location }) => location === "memory")) {
+  if (processes > 1 && locations.some((each) => each?.location === "memory")) {
     throw invalid("SEALDEX_PROCESSES: expected 1 with the location memory:, which processes cannot share");
   }
   return processes;
