@@ -41,7 +41,7 @@ function sources(folder: string): Source[] {
 
 /** Folders of the server, from the lowest, and their permitted imports. */
 const serverTable: Record<string, string> = {
-  "processes/": "node:cluster node:events",
+  "processes/": "node:cluster node:events node:timers/promises",
   "body/":
     "@streamparser/json ajv fastify node:buffer node:events node:http node:stream node:worker_threads node:zlib sealdex/core sealdex/wire",
   "http/":

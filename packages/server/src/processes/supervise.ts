@@ -4,6 +4,7 @@
  */
 
 import cluster, { type Worker } from "node:cluster";
+import { setTimeout as pause } from "node:timers/promises";
 
 /** The pause after this many consecutive early failures. */
 export function restartPauseMs(failures: number): number {
@@ -16,7 +17,9 @@ export function restartPauseMs(failures: number): number {
  */
 export function supervise(count: number, log: (line: string) => void): void {
   const workers = () => Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
-  let [hasListened, isStopping, failures] = [false, false, 0];
+  const stopping = new AbortController();
+  const isStopping = () => stopping.signal.aborted;
+  let [hasListened, failures] = [false, 0];
   const say = (level: number, msg: string) => {
     log(`${JSON.stringify({ level, time: Date.now(), pid: process.pid, msg })}\n`);
   };
@@ -26,12 +29,11 @@ export function supervise(count: number, log: (line: string) => void): void {
     endUnaccepted(worker);
     worker.once("exit", (code, signal: string | null) => {
       if (!hasListened) process.exitCode = 1;
-      if (!hasListened || isStopping) return;
+      if (!hasListened || isStopping()) return;
       failures = performance.now() - startedAt >= 60_000 ? 1 : failures + 1;
       const pauseMs = restartPauseMs(failures);
       say(50, `process ${worker.process.pid} ended (${signal ?? code}); another starts in ${pauseMs} ms`);
-      // Referenced: without processes, the supervisor would exit.
-      setTimeout(() => !isStopping && start(), pauseMs);
+      pause(pauseMs, undefined, { signal: stopping.signal }).then(start, () => undefined);
     });
   };
   cluster.on("message", (sender, message: object) => {
@@ -43,9 +45,9 @@ export function supervise(count: number, log: (line: string) => void): void {
     for (let i = 1; i < count; i++) start();
   });
   const stop = (signal: NodeJS.Signals) => {
-    for (const worker of workers()) worker.process.kill(isStopping ? "SIGKILL" : signal);
-    if (isStopping) process.exit(1);
-    isStopping = true;
+    for (const worker of workers()) worker.process.kill(isStopping() ? "SIGKILL" : signal);
+    if (isStopping()) process.exit(1);
+    stopping.abort();
     say(30, `${signal}: stopping ${workers().length} processes`);
   };
   process.on("SIGINT", stop).on("SIGTERM", stop);
