@@ -1,8 +1,10 @@
 /** Faults between a client and the service: malformed requests, clients that disconnect, storage that fails. */
 
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
+import type { ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { SealdexError } from "../../src/errors.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { type RunningService, startService } from "./service.js";
@@ -119,6 +121,42 @@ test.each([
     expect(log.join("")).toContain(canary);
   },
 );
+
+test("a request keeps its place until its work ends, even if its client leaves", async () => {
+  let reached = () => {};
+  const atStorage = new Promise<void>((resolve) => (reached = resolve));
+  const storage = new AbortController();
+  let isSlow = true;
+  const list = async () => {
+    reached();
+    if (isSlow) await once(storage.signal, "abort");
+    throw new SealdexError("corrupt", "damaged");
+  };
+  service = await startService({
+    indexLocation: { ...createMemoryStore(), list },
+    limits: { longRequestsMax: 1, waitingMax: 0 },
+  });
+  const body = { index_name: "x", index_key: "0".repeat(64) };
+  const compact = () => service.post("/v1/indexes/compact", { ...body, index_name: "y" });
+  const text = JSON.stringify(body);
+  const responses: ServerResponse[] = [];
+  const note = (message: unknown) => responses.push((message as { response: ServerResponse }).response);
+  subscribe("http.server.request.start", note);
+  const socket = open(
+    `POST /v1/indexes/compact HTTP/1.1\r\nHost: x\r\nX-API-Key: ${service.apiKey}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`,
+  );
+  await atStorage;
+  isSlow = false;
+  unsubscribe("http.server.request.start", note);
+  socket.resetAndDestroy();
+  await Promise.all(responses.map((response) => once(response, "close")));
+  expect(responses).toHaveLength(1);
+  const refused = await compact();
+  storage.abort();
+  expect(refused.body).toMatchObject({ code: "overloaded" });
+  await vi.waitFor(async () => expect((await compact()).body).toMatchObject({ code: "corrupt" }), 300_000);
+});
 
 test("pages and answers have headers that keep browsers from running or framing foreign content", async () => {
   service = await startService();

@@ -34,6 +34,7 @@ export function limitRequests(scope: Server, limits: Limits): void {
   });
   const [ofClients, ofRouters] = [places(), places()];
   const long = new Semaphore(longRequestsMax, waitingMax);
+  noteWork(scope);
   scope.addHook("preParsing", async (request, reply, payload) => {
     checkDeclaredBody(request);
     const length = longestBody(request);
@@ -50,9 +51,23 @@ export function limitRequests(scope: Server, limits: Limits): void {
   });
 }
 
+/** Requests whose handlers run. Most run to their end if the client leaves: a training, a write. */
+const works = new WeakMap<FastifyRequest, Promise<unknown>>();
+
+function noteWork(scope: Server): void {
+  scope.addHook("onRoute", (route) => {
+    const { handler } = route;
+    route.handler = function (request, reply) {
+      const work = handler.call(this, request, reply);
+      works.set(request, Promise.resolve(work));
+      return work;
+    };
+  });
+}
+
 /**
- * Acquires a share, and releases it when the request ends. `until` creates the signal that ends the
- * wait; lazily, since waiting is rare.
+ * Acquires a share, and releases it when the request and its work have ended. `until` creates the signal that ends
+ * the wait; lazily, since waiting is rare.
  */
 async function enter(
   semaphore: Semaphore,
@@ -62,7 +77,11 @@ async function enter(
 ): Promise<void> {
   const owner = ownerOf(reply.request);
   const leave = semaphore.tryAcquire(owner, weight) ?? (await semaphore.acquire(owner, weight, until()));
-  whenEnded(reply, leave);
+  whenEnded(reply, () => {
+    const work = works.get(reply.request);
+    if (work === undefined) leave();
+    else work.then(leave, leave);
+  });
 }
 
 function once<T>(make: () => T): () => T {
