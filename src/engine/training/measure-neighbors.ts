@@ -1,21 +1,17 @@
 /** Measures in which lists the neighbors of held-out rows lie, from which recall curves are learned. */
 
-import { compareRows } from "../compare-rows.js";
-import { allocate, doublesAt, floatsAt, free } from "../kernels/memory.js";
-import type { Clusters, OnCompared, KmeansRows } from "../lists/kmeans.js";
-import { distanceRatio } from "../lists/probe-limits.js";
+import { floatsAt } from "../kernels/memory.js";
+import type { Clusters, KmeansRows, OnCompared } from "../lists/kmeans.js";
 import { squareToCentroid } from "../metric.js";
 import { samplePositions } from "../random.js";
-import { type ObservedNeighbors, type ScanLimits } from "../recall-curves.js";
-import { countPerList, directionsOf, gather, lengthsOf, squaredL2 } from "../rows.js";
-import { countBelow, positionOfLeast } from "../select-smallest.js";
-import { copyInPieces, rowsOfPiece, type Work } from "../work.js";
+import { countPerList, gather, squaredL2 } from "../rows.js";
+import { positionOfLeast } from "../select-smallest.js";
+import type { Work } from "../work.js";
 import type { EstimatedRows } from "./estimated-rows.js";
 import { FarQueries, type SimulatedQuery } from "./far-queries.js";
-import { forEachDepth } from "./held-out.js";
+import { NeighborPlaces } from "./neighbor-places.js";
+import { queriesTogether, SampleDistances } from "./sample-distances.js";
 
-/** Held-out rows that are compared with the sample at a time. */
-const heldOutTogether = 32;
 /** The largest share of the lists that a filter removes around a query. */
 const removedShareMax = 0.6;
 /**
@@ -24,8 +20,6 @@ const removedShareMax = 0.6;
  */
 const outsideMax = 300;
 const farEvery = 3;
-/** Held-out rows whose lists within limits are counted. */
-const countedMax = 300;
 
 interface ClusteredSample {
   readonly rows: KmeansRows;
@@ -39,180 +33,95 @@ interface ClusteredSample {
   readonly queries: number;
 }
 
-/** A held-out row: its squared distances from the lists, and the same ascending. */
-interface HeldOut {
-  readonly toLists: Float32Array;
-  readonly sorted: Float32Array;
-}
-
-interface Observing {
-  readonly ranks: number[];
-  readonly ratios: number[];
-  readonly outside: number[];
-  readonly far: number[];
-  /** Of each neighbor: its row, and which of the queries it is one of. */
-  readonly rows: number[];
-  readonly heldOut: number[];
-}
-
-/** The measured places of neighbors, with those in second lists. */
-interface Observed {
-  /** For each depth. */
-  readonly first: readonly ObservedNeighbors[];
-  /** The list of each row of the sample. */
-  readonly lists: Uint32Array;
-  /** The rows that are neighbors. */
-  readonly neighbors: ReadonlySet<number>;
-  /** Lists that are within limits of some held-out rows, on average. */
-  listsWithin(limits: Pick<ScanLimits, "probes" | "ratio">): number;
-  /** The same as `first` by the nearer one of a neighbor's two lists. `seconds` has the second list of each neighbor. */
-  inEither(seconds: Uint32Array): Work<readonly ObservedNeighbors[]>;
-}
-
-/** For each depth of `depths`, in rows of the sample, the neighbors of held-out rows down to there. */
+/** Finds the neighbors of held-out rows for each depth of `depths`, which are numbers of rows of the sample. */
 export function* observeNeighbors(
-  {
-    rows,
-    clusters: { centroids, lists: seen },
-    residuals: seenResiduals,
-    estimated,
-    queries: asQueries,
-  }: ClusteredSample,
+  sample: ClusteredSample,
   depths: readonly number[],
   random: () => number,
   onCompared: OnCompared,
-): Work<Observed> {
+): Work<NeighborPlaces> {
+  const { rows, clusters, residuals, estimated } = sample;
+  const { centroids, lists: seen } = clusters;
   const { n, dimension, areDirections } = rows;
   const k = centroids.length / dimension;
-  const unseen = n - seen.length;
-  const others = samplePositions(random, seen.length, asQueries - unseen);
-  const positions = Uint32Array.of(
-    ...Uint32Array.from({ length: unseen }, (_, i) => seen.length + i),
-    ...others,
-  );
+  const positions = queryPositions(sample, random);
   const queries = gather(floatsAt(rows.at, n * dimension), dimension, positions);
   const mean = meanOf(centroids, dimension, seen);
-  // The last query is the mean.
-  const count = positions.length + 1;
   const center = medianOf(queries, dimension);
-  const numbers = count * (dimension + k) + centroids.length + heldOutTogether * n + dimension;
-  const lengthsAt = allocate(8 * k + 4 * numbers);
-  const queriesAt = lengthsAt + 8 * k;
-  const centroidsAt = queriesAt + 4 * count * dimension;
-  const toListsAt = centroidsAt + 4 * centroids.length;
-  const toRowsAt = toListsAt + 4 * count * k;
-  const centerAt = toRowsAt + 4 * heldOutTogether * n;
-  const observed: Observing[] = depths.map(() => ({
-    ranks: [],
-    ratios: [],
-    outside: [],
-    far: [],
-    rows: [],
-    heldOut: [],
-  }));
+  const compared = new Float32Array(queries.length + dimension);
+  compared.set(queries);
+  compared.set(mean, queries.length);
+  const distances = new SampleDistances(rows, compared, center, k);
   try {
-    floatsAt(queriesAt, queries.length).set(queries);
-    floatsAt(queriesAt + 4 * queries.length, dimension).set(mean);
-    yield* copyInPieces(centroids, floatsAt(centroidsAt, centroids.length));
-    if (areDirections) {
-      yield lengthsOf(centroidsAt, k, dimension, lengthsAt);
-      yield directionsOf(centroidsAt, k, dimension, centroidsAt);
-    }
-    const lengths = areDirections ? doublesAt(lengthsAt, k).slice() : undefined;
-    floatsAt(centerAt, dimension).set(center);
-    const compare = (first: number, some: number, to: Pick<KmeansRows, "at" | "n">, out: number) =>
-      compareRows({ at: queriesAt + 4 * first * dimension, n: some }, to, dimension, centerAt, out);
-    yield* compare(0, count, { at: centroidsAt, n: k }, toListsAt);
-    yield* compare(count - 1, 1, rows, toRowsAt);
-    const squaresOf: Float32Array[] = [];
-    const together = rowsOfPiece(4 * k);
-    for (let i = 0; i < count; i++) {
-      squaresOf.push(floatsAt(toListsAt + 4 * i * k, k).slice());
-      if (i % together === together - 1) yield;
-    }
+    const { squares, lengths } = yield* distances.toLists(centroids);
     const lists = Uint32Array.from({ length: n }, (_, row) =>
-      row < seen.length ? seen[row] : positionOfLeast(squaresOf[row - seen.length]),
+      row < seen.length ? seen[row] : positionOfLeast(squares[row - seen.length]),
     );
+    yield* distances.compareRows(positions.length, 1);
+    const meanToRows = new Float32Array(n);
+    distances.copyToRows(0, meanToRows);
     const far = new FarQueries({
-      rows: floatsAt(toRowsAt, n).slice(),
-      lists: squaresOf[count - 1],
+      rows: meanToRows,
+      lists: squares[positions.length],
       meanSquare: areDirections ? squareOf(mean) : undefined,
     });
-    squaresOf.length--;
-    const asked: HeldOut[] = [];
-    const residuals = new Float32Array(n);
-    residuals.set(seenResiduals);
-    for (let row = seen.length; row < n; row++) {
-      const list = lists[row];
-      residuals[row] = squareToCentroid(lengths?.[list], squaresOf[row - seen.length][list]);
-    }
-    // Of one query at a time. A copy: memory that threads share is slow to read number by number.
+    const reaches = Float64Array.from(positions, (row, number) => {
+      const [list, toLists] = [lists[row], squares[number]];
+      const residual = row < seen.length ? residuals[row] : squareToCentroid(lengths?.[list], toLists[list]);
+      const query = queries.subarray(number * dimension, (number + 1) * dimension);
+      return copyReach(residual, squareOf(query), squaredL2(query, 0, center, 0, dimension));
+    });
     const toRows = new Float32Array(n);
-    const readDistances = (number: number, added?: Float32Array) => {
-      toRows.set(floatsAt(toRowsAt + 4 * (number % heldOutTogether) * n, n));
+    const read = (number: number, added?: Float32Array): SimulatedQuery => {
+      distances.copyToRows(number % queriesTogether, toRows);
       // Estimates are not negative.
       if (added) for (let row = 0; row < n; row++) toRows[row] = Math.max(0, toRows[row] + added[row]);
       toRows[positions[number]] = Infinity;
+      return { toRows, toLists: squares[number] };
     };
-    const reachOf = (number: number) => {
-      const query = queries.subarray(number * dimension, (number + 1) * dimension);
-      const fromCenter = squaredL2(query, 0, center, 0, dimension);
-      return copyReach(residuals[positions[number]], squareOf(query), fromCenter);
-    };
+    const places = new NeighborPlaces(lists, depths);
     let fromOutside = 0;
-    const observeFromOutside = (number: number) => {
-      readDistances(number);
-      const row = { toLists: squaresOf[number], toRows };
-      // Copies of a row are the last ones that the opposite query finds.
-      if (++fromOutside % farEvery === 0) {
-        const ratios = observed.map((depth) => depth.far);
-        observeOutside(far.opposite(positions[number], row), lists, depths, ratios);
-      } else {
-        removeCopies(toRows, reachOf(number));
-        removeNearest(row, lists, Math.floor(removedShareMax * k ** random()));
-        const ratios = observed.map((depth) => depth.outside);
-        observeOutside(row, lists, depths, ratios);
-      }
-    };
-    for (let first = 0; first < positions.length; first += heldOutTogether) {
-      const last = Math.min(positions.length, first + heldOutTogether);
-      yield* compare(first, last - first, estimated?.rows ?? rows, toRowsAt);
-      onCompared((last - first) * n);
+    for (let first = 0; first < positions.length; first += queriesTogether) {
+      const count = Math.min(queriesTogether, positions.length - first);
+      yield* distances.compareRows(first, count, estimated?.rows);
+      onCompared(count * n);
       const outside: number[] = [];
-      for (let number = first; number < last; number++) {
-        readDistances(number, estimated?.added);
-        const reach = reachOf(number);
+      for (let number = first; number < first + count; number++) {
+        const query = read(number, estimated?.added);
         // A row and its copies are one query.
-        if (hasCopyAmong(positions.subarray(0, number), toRows, reach)) continue;
-        removeCopies(toRows, reach);
-        const toLists = squaresOf[number];
-        const own = { toLists, sorted: toLists.slice().sort() };
-        observeAmong({ ...own, number: asked.length, toRows }, lists, depths, observed);
-        if (asked.push(own) <= outsideMax) outside.push(number);
+        if (hasCopyAmong(positions.subarray(0, number), toRows, reaches[number])) continue;
+        removeCopies(toRows, reaches[number]);
+        if (places.addAmong(query) <= outsideMax) outside.push(number);
         yield;
       }
       // By vectors: estimates are of rows like the query.
-      if (estimated && outside.length > 0) yield* compare(first, last - first, rows, toRowsAt);
+      if (estimated && outside.length > 0) yield* distances.compareRows(first, count);
       for (const number of outside) {
-        observeFromOutside(number);
+        const query = read(number);
+        // Copies of a row are the last ones that the opposite query finds.
+        if (++fromOutside % farEvery === 0) {
+          places.addOutside(far.opposite(positions[number], query), "far");
+        } else {
+          removeCopies(toRows, reaches[number]);
+          removeNearest(query, lists, Math.floor(removedShareMax * k ** random()));
+          places.addOutside(query, "outside");
+        }
         yield;
       }
     }
-    const neighbors = new Set<number>();
-    for (const depth of observed) {
-      for (const row of depth.rows) neighbors.add(row);
-      yield;
-    }
-    return {
-      first: observed,
-      lists,
-      neighbors,
-      listsWithin: (limits) => listsWithin(asked.slice(0, countedMax), limits),
-      inEither: (seconds) => observeEither(observed, asked, lists, seconds),
-    };
+    return places;
   } finally {
-    free(lengthsAt);
+    distances.free();
   }
+}
+
+/** The rows that are used as queries: first those that are held out. */
+function queryPositions(
+  { rows: { n }, clusters: { lists: seen }, queries }: ClusteredSample,
+  random: () => number,
+): Uint32Array {
+  const unseen = Uint32Array.from({ length: n - seen.length }, (_, i) => seen.length + i);
+  return Uint32Array.of(...unseen, ...samplePositions(random, seen.length, queries - unseen.length));
 }
 
 /** The mean of the rows that these centroids are the means of. */
@@ -241,82 +150,10 @@ function squareOf(vector: Float32Array): number {
   return vector.reduce((sum, value) => sum + value * value, 0);
 }
 
-function listsWithin(
-  asked: readonly HeldOut[],
-  { probes, ratio }: Pick<ScanLimits, "probes" | "ratio">,
-): number {
-  let lists = 0;
-  for (const { sorted } of asked) {
-    const most = Math.min(probes, sorted.length);
-    let within = 1;
-    // Ratios ascend, too.
-    while (within < most && distanceRatio(within, sorted[within], sorted[0]) <= ratio) within++;
-    lists += within;
-  }
-  return lists / Math.max(1, asked.length);
-}
-
-/** Ratios of queries outside are those of first lists. */
-function* observeEither(
-  observed: readonly Observing[],
-  asked: readonly HeldOut[],
-  lists: Uint32Array,
-  seconds: Uint32Array,
-): Work<ObservedNeighbors[]> {
-  const either: ObservedNeighbors[] = [];
-  for (const { rows, heldOut: held, outside, far } of observed) {
-    const nearer = rows.map((row, i) =>
-      Math.min(asked[held[i]].toLists[lists[row]], asked[held[i]].toLists[seconds[row]]),
-    );
-    const ranks = nearer.map((square, i) => countBelow(asked[held[i]].sorted, square));
-    const ratios = nearer.map((square, i) => distanceRatio(ranks[i], square, asked[held[i]].sorted[0]));
-    either.push({ ranks, ratios, outside, far });
-    yield;
-  }
-  return either;
-}
-
-/** Adds the lists of a held-out row's neighbors, as a query among similar rows. */
-function observeAmong(
-  { number, sorted, toRows, toLists }: SimulatedQuery & HeldOut & { readonly number: number },
-  lists: Uint32Array,
-  depths: readonly number[],
-  observed: readonly Observing[],
-): void {
-  forEachDepth(toRows, depths, (i, rows) => {
-    for (const row of rows) {
-      const square = toLists[lists[row]];
-      const rank = countBelow(sorted, square);
-      observed[i].ranks.push(rank);
-      observed[i].ratios.push(distanceRatio(rank, square, sorted[0]));
-      observed[i].rows.push(row);
-      observed[i].heldOut.push(number);
-    }
-  });
-}
-
 /** Removes the rows of a query's nearest `count` lists, as if a filter did. */
 function removeNearest({ toRows, toLists }: SimulatedQuery, lists: Uint32Array, count: number): void {
   const nearest = toLists.slice().sort()[count];
   for (let row = 0; row < toRows.length; row++) if (toLists[lists[row]] < nearest) toRows[row] = Infinity;
-}
-
-/** Adds the distance ratios of the lists of a query's neighbors, relative to the nearest list that has a row left. */
-function observeOutside(
-  { toRows, toLists }: SimulatedQuery,
-  lists: Uint32Array,
-  depths: readonly number[],
-  ratios: readonly number[][],
-): void {
-  const isLeft = new Uint8Array(toLists.length);
-  for (let row = 0; row < toRows.length; row++) if (toRows[row] < Infinity) isLeft[lists[row]] = 1;
-  const sorted = toLists.filter((_, list) => isLeft[list] === 1).sort();
-  forEachDepth(toRows, depths, (i, rows) => {
-    for (const row of rows) {
-      const square = toLists[lists[row]];
-      ratios[i].push(distanceRatio(countBelow(sorted, square), square, sorted[0]));
-    }
-  });
 }
 
 // Copies among the rows of a sample, and rows that are nearly copies: the same passage in many documents. A query is hardly ever one of them. As a query, a

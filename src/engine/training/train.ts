@@ -65,8 +65,8 @@ export interface KnownCodes {
 }
 
 /**
- * Trains on a sample of at least `nLists` rows. With `coding`, the model has a quantizer, and the limits of queries
- * should scan is measured by its estimates. Deterministic in its arguments. `onProgress` receives the number of comparisons of
+ * Trains on a sample of at least `nLists` rows. With `coding`, the model has a quantizer, and the limits of
+ * queries are measured by its estimates. Deterministic in its arguments. `onProgress` receives the number of comparisons of
  * two vectors done, and the largest number there may be.
  */
 export function* trainModel(
@@ -167,24 +167,24 @@ function* measureClusters(
   const nLists = centroids.length / dimension;
   const { spreads, residuals } = yield* spreadsOf(rows, clusters);
   const depths = observedDepths(rows.n);
-  const observed = yield* observeNeighbors(
+  const places = yield* observeNeighbors(
     { rows, clusters, residuals, estimated, queries },
     depths,
     random,
     onCompared,
   );
-  const { first, lists } = observed;
+  const { observed, lists } = places;
   const limitsAt = depths.findLastIndex((depth) => depth <= limitsDepth);
   const weight = Math.max(1, rowsInIndex / rows.n);
-  const curves = yield* learnRecallCurves(depths, first, weight);
+  const curves = yield* learnRecallCurves(depths, observed, weight);
   const listsFor = (of: RecallCurves) =>
-    observed.listsWithin(limitsFor(of, limitsDepth * weight, decidingRecall));
+    places.listsWithin(limitsFor(of, limitsDepth * weight, decidingRecall));
   let spilledCurves: RecallCurves | undefined;
   const scanned = listsFor(curves);
   const maySpill = scanned >= spilledFrom && scanned <= spilledShareMax * nLists;
   if (spills && maySpill && rowsInIndex >= spilledRowsMin * nLists) {
-    const seconds = yield* secondListsOf(rows, { centroids, lists }, observed.neighbors);
-    const either = yield* observed.inEither(seconds);
+    const seconds = yield* secondListsOf(rows, { centroids, lists }, yield* places.neighbors());
+    const either = yield* places.inEither(seconds);
     const curvesOfBoth = yield* learnRecallCurves(depths, either, weight);
     if (worthSpilling(scanned, listsFor(curvesOfBoth), rowsInIndex / nLists)) spilledCurves = curvesOfBoth;
   }
@@ -195,7 +195,7 @@ function* measureClusters(
     spreads,
     curves,
     ...(spilledCurves && { spilledCurves }),
-    probeLimits: learnProbeLimits(first[limitsAt], nLists),
+    probeLimits: learnProbeLimits(observed[limitsAt], nLists),
   };
   return { model, lists };
 }
