@@ -6,6 +6,15 @@ import { inSlices, rowsOfPiece, type Work } from "./work.js";
 /** The list of a row that is in none. */
 export const noList = 0xffffffff;
 
+/** Rows of a sample, in kernel memory: layout (n, dimension). */
+export interface SampleRows {
+  readonly at: number;
+  readonly n: number;
+  readonly dimension: number;
+  /** Whether they have length 1, unless they are zero, and are compared with directions of centroids. */
+  readonly areDirections: boolean;
+}
+
 /** The rows at these positions, layout (positions, dimension). */
 export function gather(vectors: Float32Array, dimension: number, positions: Uint32Array): Float32Array {
   const rows = new Float32Array(positions.length * dimension);

@@ -14,7 +14,15 @@
 
 import { allocate, doublesAt, floatsAt, free, wordsAt } from "../kernels/memory.js";
 import { samplePositions } from "../random.js";
-import { countPerList, directionsOf, exchangeRows, exchangesFor, noList, sortByList } from "../rows.js";
+import {
+  countPerList,
+  directionsOf,
+  exchangeRows,
+  exchangesFor,
+  noList,
+  type SampleRows,
+  sortByList,
+} from "../rows.js";
 import { copyInPieces, inSlices, type Work } from "../work.js";
 import { assignOnce, assignsByCodes } from "./centroid-codes.js";
 
@@ -25,15 +33,6 @@ const rounds = { alone: 10, level: 6, after: 8 };
 /** Rounds end early once fewer than this share of rows change their cluster. */
 const settledShare = 0.005;
 const columnsTogether = 64;
-
-/** Rows in kernel memory, layout (n, dimension). */
-export interface KmeansRows {
-  readonly at: number;
-  readonly n: number;
-  readonly dimension: number;
-  /** Whether they have length 1, unless they are zero, and are compared with directions of centroids. */
-  readonly areDirections: boolean;
-}
 
 /** Rows from `firstRow` on that are clustered among themselves, into lists from `firstList` on. */
 interface Group {
@@ -70,7 +69,7 @@ function coarseLists(k: number): number {
  * sorted copy would take as much memory as they do.
  */
 export function* kmeans(
-  rows: KmeansRows,
+  rows: SampleRows,
   k: number,
   random: () => number,
   onCompared: OnCompared = () => undefined,
@@ -128,7 +127,7 @@ export function* kmeansOf(
 }
 
 /** Copies the rows at these positions to `to`. */
-function* startFrom({ at, dimension }: KmeansRows, positions: Uint32Array, to: number): Work<void> {
+function* startFrom({ at, dimension }: SampleRows, positions: Uint32Array, to: number): Work<void> {
   const positionsAt = allocate(4 * positions.length);
   try {
     wordsAt(positionsAt, positions.length).set(positions);
@@ -144,7 +143,7 @@ function* startFrom({ at, dimension }: KmeansRows, positions: Uint32Array, to: n
 
 /** Moves the centroids `moves` times, and returns the list of each row before the last move. */
 function* lloyd(
-  { at, n, dimension, areDirections }: KmeansRows,
+  { at, n, dimension, areDirections }: SampleRows,
   groups: readonly Group[],
   centroids: number,
   moves: number,

@@ -9,8 +9,8 @@
 import { compareRows } from "../compare-rows.js";
 import type { ListCentroids } from "./centroid-codes.js";
 import { allocate, floatsAt, free, wordsAt } from "../kernels/memory.js";
-import type { Clusters, KmeansRows } from "./kmeans.js";
-import { directionsOf, gather, noList, sortByList } from "../rows.js";
+import type { Clusters } from "./kmeans.js";
+import { directionsOf, gather, noList, type SampleRows, sortByList } from "../rows.js";
 import { positionsOfSmallest } from "../select-smallest.js";
 import { copyInPieces, inSlices, together, type Work } from "../work.js";
 
@@ -81,7 +81,7 @@ const distancesTogether = 2 ** 17;
 
 /** The second lists of some rows of a clustered sample, by row; `noList` for the others. */
 export function* secondListsOf(
-  { at: rowsAt, n, dimension, areDirections }: KmeansRows,
+  { at: rowsAt, n, dimension, areDirections }: SampleRows,
   { centroids, lists }: Clusters,
   wanted: ReadonlySet<number>,
 ): Work<Uint32Array> {

@@ -7,17 +7,18 @@
 import { referenceAt, rowCodeBytes } from "../codes/code-layout.js";
 import type { IndexConfig } from "../config.js";
 import { allocate, floatsAt, free } from "../kernels/memory.js";
-import type { Clusters, KmeansRows } from "../lists/kmeans.js";
+import type { Clusters } from "../lists/kmeans.js";
 import type { QuantizerModel } from "../model.js";
 import { codingCost, openQuantizer } from "../codes/model-quantizer.js";
 import { NearestCentroids } from "../lists/nearest-centroids.js";
 import type { Quantizer } from "../codes/quantizer.js";
+import type { SampleRows } from "../rows.js";
 import { rowsOfPiece, type Work } from "../work.js";
 
 /** Holds kernel memory: call `free` when done. */
 export interface EstimatedRows {
   /** Of each row a + v. */
-  readonly rows: KmeansRows;
+  readonly rows: SampleRows;
   /** A term added to the squared distance of each. */
   readonly added: Float32Array;
   free(): void;
@@ -27,7 +28,7 @@ export interface EstimatedRows {
 export function estimateCodes(
   config: IndexConfig,
   quantizer: QuantizerModel,
-  rows: KmeansRows,
+  rows: SampleRows,
   codes: Uint8Array,
 ): Work<EstimatedRows> {
   return estimate(config, quantizer, rows, { codes });
@@ -37,7 +38,7 @@ export function estimateCodes(
 export function* estimateRows(
   config: IndexConfig,
   quantizer: QuantizerModel,
-  rows: KmeansRows,
+  rows: SampleRows,
   clusters: Clusters,
 ): Work<EstimatedRows> {
   const { references } = quantizer;
@@ -52,7 +53,7 @@ type CodesOrReferences = { readonly codes: Uint8Array } | { readonly numbers: Ui
 function* estimate(
   config: IndexConfig,
   quantizer: QuantizerModel,
-  rows: KmeansRows,
+  rows: SampleRows,
   given: CodesOrReferences,
 ): Work<EstimatedRows> {
   const { n, dimension } = rows;
@@ -93,7 +94,7 @@ function* estimate(
 
 /** The number of each row's reference centroid: the nearest one, to which the first rows may be assigned already. */
 function* referencesOf(
-  { at, n, dimension }: KmeansRows,
+  { at, n, dimension }: SampleRows,
   references: Float32Array,
   assigned: Uint32Array,
 ): Work<Uint32Array> {

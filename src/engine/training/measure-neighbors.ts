@@ -1,10 +1,10 @@
 /** Measures in which lists the neighbors of held-out rows lie, from which recall curves are learned. */
 
 import { floatsAt } from "../kernels/memory.js";
-import type { Clusters, KmeansRows, OnCompared } from "../lists/kmeans.js";
+import type { Clusters, OnCompared } from "../lists/kmeans.js";
 import { squareToCentroid } from "../metric.js";
 import { samplePositions } from "../random.js";
-import { countPerList, gather, squaredL2 } from "../rows.js";
+import { countPerList, gather, type SampleRows, squaredL2 } from "../rows.js";
 import { positionOfLeast } from "../select-smallest.js";
 import type { Work } from "../work.js";
 import type { EstimatedRows } from "./estimated-rows.js";
@@ -22,7 +22,7 @@ const outsideMax = 300;
 const farEvery = 3;
 
 interface ClusteredSample {
-  readonly rows: KmeansRows;
+  readonly rows: SampleRows;
   /** Of the rows that k-means saw. Those after them are held out first. */
   readonly clusters: Clusters;
   /** The squared distance of each row that k-means saw from its centroid. */

@@ -2,8 +2,7 @@
 
 import { compareRows } from "../compare-rows.js";
 import { allocate, doublesAt, floatsAt, free } from "../kernels/memory.js";
-import type { KmeansRows } from "../lists/kmeans.js";
-import { directionsOf, lengthsOf } from "../rows.js";
+import { directionsOf, lengthsOf, type SampleRows } from "../rows.js";
 import { copyInPieces, rowsOfPiece, type Work } from "../work.js";
 
 /** Queries that are compared with the rows at a time. */
@@ -18,7 +17,7 @@ interface ToLists {
 
 /** Holds kernel memory: call `free` when done. */
 export class SampleDistances {
-  readonly #sample: KmeansRows;
+  readonly #sample: SampleRows;
   readonly #queries: { readonly at: number; readonly n: number };
   readonly #lists: number;
   // Addresses.
@@ -29,7 +28,7 @@ export class SampleDistances {
   readonly #center: number;
 
   /** `queries` has layout (n, dimension). `center`: see `compareRows`. */
-  constructor(sample: KmeansRows, queries: Float32Array, center: Float32Array, lists: number) {
+  constructor(sample: SampleRows, queries: Float32Array, center: Float32Array, lists: number) {
     const { n: rows, dimension } = sample;
     const n = queries.length / dimension;
     const numbers = n * (dimension + lists) + lists * dimension + queriesTogether * rows + dimension;

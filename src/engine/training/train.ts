@@ -5,13 +5,13 @@ import { layoutOf } from "../codes/model-quantizer.js";
 import { roundVectors } from "../codes/scalar.js";
 import type { IndexConfig, Metric, ScalarPrecision } from "../config.js";
 import { allocate, floatsAt, free } from "../kernels/memory.js";
-import { type Clusters, comparisonsMax, kmeans, type OnCompared, type KmeansRows } from "../lists/kmeans.js";
+import { type Clusters, comparisonsMax, kmeans, type OnCompared } from "../lists/kmeans.js";
 import { learnProbeLimits } from "../lists/probe-limits.js";
 import { secondListsOf, spilledRowsMin } from "../lists/second-lists.js";
 import type { Model, QuantizerModel } from "../model.js";
 import { samplePositions, seededRandom } from "../random.js";
 import { learnRecallCurves, limitsFor, type RecallCurves } from "../recall-curves.js";
-import { squaredL2 } from "../rows.js";
+import { type SampleRows, squaredL2 } from "../rows.js";
 import { copyInPieces, rowsOfPiece, type Work } from "../work.js";
 import { estimateCodes, type EstimatedRows, estimateRows } from "./estimated-rows.js";
 import { includeUnseen, moveToEnd, observedDepths, queryRows, unseenRows } from "./held-out.js";
@@ -115,7 +115,7 @@ export function* trainModel(
 function* estimate(
   { config, known }: Coding,
   quantizer: QuantizerModel,
-  rows: KmeansRows,
+  rows: SampleRows,
   clusters: Clusters,
   unseen: Uint32Array,
 ): Work<EstimatedRows> {
@@ -126,7 +126,7 @@ function* estimate(
 }
 
 /** Runs work on a sample in kernel memory. */
-function* withRows<T>({ points, dimension, metric }: Sample, work: (rows: KmeansRows) => Work<T>): Work<T> {
+function* withRows<T>({ points, dimension, metric }: Sample, work: (rows: SampleRows) => Work<T>): Work<T> {
   const at = allocate(4 * points.length);
   try {
     yield* copyInPieces(points, floatsAt(at, points.length));
@@ -159,7 +159,7 @@ interface Measuring {
  */
 function* measureClusters(
   { dimension, spills, rows: rowsInIndex }: Sample,
-  rows: KmeansRows,
+  rows: SampleRows,
   clusters: Clusters,
   { rotationSeed, random, onCompared, estimated, queries }: Measuring,
 ): Work<Measured> {
@@ -253,7 +253,7 @@ interface Spreads {
 }
 
 /** `lists` may have fewer rows. */
-function* spreadsOf({ at, dimension }: KmeansRows, { centroids, lists }: Clusters): Work<Spreads> {
+function* spreadsOf({ at, dimension }: SampleRows, { centroids, lists }: Clusters): Work<Spreads> {
   const residuals = new Float32Array(lists.length);
   const sums = new Float64Array(centroids.length / dimension);
   const sizes = new Uint32Array(sums.length);
