@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import { kernels } from "../../src/engine/kernels/kernels.js";
 import { allocate, doublesAt, floatsAt, free, wordsAt } from "../../src/engine/kernels/memory.js";
-import { splitLargest } from "../../src/engine/lists/kmeans.js";
+import { splitLargest } from "../../src/engine/lists/lloyd-rounds.js";
 import { noList } from "../../src/engine/rows.js";
 import { together, type Work } from "../../src/engine/work.js";
 import { clustered } from "./data.js";

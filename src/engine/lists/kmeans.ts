@@ -3,44 +3,24 @@
  *
  * Many lists are found on two levels: the rows form about sqrt(k) coarse clusters, each of which is divided into its share of the
  * k lists. Rounds over all rows and all lists follow, which correct the borders of the coarse clusters; they compare by codes
- * (coded-centroids.ts).
+ * (centroid-codes.ts).
  *
  * Rows of length 1 belong to the centroid at the smallest angle (spherical k-means, Dhillon and Modha, 2001): the mean of a wide cluster is
  * shorter, and by distance it would attract rows, and queries, of other directions.
- *
- * A cluster that becomes empty takes over half of the largest one: its centroid is copied and the two are moved slightly apart,
- * as in faiss.
  */
 
-import { allocate, doublesAt, floatsAt, free, wordsAt } from "../kernels/memory.js";
+import { allocate, floatsAt, free, wordsAt } from "../kernels/memory.js";
 import { samplePositions } from "../random.js";
-import {
-  countPerList,
-  directionsOf,
-  exchangeRows,
-  exchangesFor,
-  noList,
-  type SampleRows,
-  sortByList,
-} from "../rows.js";
+import { countPerList, exchangeRows, exchangesFor, type SampleRows, sortByList } from "../rows.js";
 import { copyInPieces, inSlices, type Work } from "../work.js";
-import { assignOnce, assignsByCodes } from "./centroid-codes.js";
+import { type Group, LloydRounds } from "./lloyd-rounds.js";
 
 /** From this number of lists on, two levels cost less. */
 const twoLevelsMin = 64;
 /** At most this many rounds on one level; on each of two levels; and over all rows after two levels. */
-const rounds = { alone: 10, level: 6, after: 8 };
+const roundsMax = { alone: 10, level: 6, after: 8 };
 /** Rounds end early once fewer than this share of rows change their cluster. */
 const settledShare = 0.005;
-const columnsTogether = 64;
-
-/** Rows from `firstRow` on that are clustered among themselves, into lists from `firstList` on. */
-interface Group {
-  readonly firstRow: number;
-  readonly rows: number;
-  readonly firstList: number;
-  readonly lists: number;
-}
 
 /** The clusters of `kmeans`. */
 export interface Clusters {
@@ -55,9 +35,9 @@ export type OnCompared = (comparisons: number) => void;
 
 /** The largest number of comparisons of a row and a centroid that `kmeans` makes. */
 export function comparisonsMax(n: number, k: number): number {
-  if (k < twoLevelsMin) return n * k * rounds.alone;
+  if (k < twoLevelsMin) return n * k * roundsMax.alone;
   const coarse = coarseLists(k);
-  return n * ((coarse + Math.ceil(k / coarse)) * rounds.level + k * rounds.after);
+  return n * ((coarse + Math.ceil(k / coarse)) * roundsMax.level + k * roundsMax.after);
 }
 
 function coarseLists(k: number): number {
@@ -82,12 +62,12 @@ export function* kmeans(
     if (k < twoLevelsMin) {
       const groups = [{ ...all, lists: k }];
       yield* startFrom(rows, samplePositions(random, n, k), centroids);
-      const lists = yield* lloyd(rows, groups, centroids, rounds.alone, onCompared);
+      const lists = yield* lloyd(rows, groups, centroids, roundsMax.alone, onCompared);
       return { centroids: floatsAt(centroids, k * dimension).slice(), lists };
     }
     const m = coarseLists(k);
     yield* startFrom(rows, samplePositions(random, n, m), centroids);
-    const coarse = yield* lloyd(rows, [{ ...all, lists: m }], centroids, rounds.level, onCompared);
+    const coarse = yield* lloyd(rows, [{ ...all, lists: m }], centroids, roundsMax.level, onCompared);
     const groups = divide(coarse, m, k);
     const exchanges = exchangesFor(sortByList(coarse, m));
     yield* exchangeRows(floatsAt(rows.at, n * dimension), dimension, exchanges, "there");
@@ -95,9 +75,9 @@ export function* kmeans(
       Array.from(samplePositions(random, group.rows, group.lists), (row) => group.firstRow + row),
     );
     yield* startFrom(rows, Uint32Array.from(starts), centroids);
-    yield* lloyd(rows, groups, centroids, rounds.level, onCompared);
+    yield* lloyd(rows, groups, centroids, roundsMax.level, onCompared);
     yield* exchangeRows(floatsAt(rows.at, n * dimension), dimension, exchanges, "back");
-    const lists = yield* lloyd(rows, [{ ...all, lists: k }], centroids, rounds.after, onCompared);
+    const lists = yield* lloyd(rows, [{ ...all, lists: k }], centroids, roundsMax.after, onCompared);
     return { centroids: floatsAt(centroids, k * dimension).slice(), lists };
   } finally {
     free(centroids);
@@ -119,7 +99,7 @@ export function* kmeansOf(
     yield* copyInPieces(points, floatsAt(at, points.length));
     yield* startFrom(rows, samplePositions(random, n, k), centroids);
     const groups = [{ firstRow: 0, rows: n, firstList: 0, lists: k }];
-    yield* lloyd(rows, groups, centroids, rounds.alone, () => undefined);
+    yield* lloyd(rows, groups, centroids, roundsMax.alone, () => undefined);
     return floatsAt(centroids, k * dimension).slice();
   } finally {
     free(at);
@@ -141,116 +121,35 @@ function* startFrom({ at, dimension }: SampleRows, positions: Uint32Array, to: n
   }
 }
 
-/** Moves the centroids `moves` times, and returns the list of each row before the last move. */
+/** Moves the centroids at most `moves` times, and returns the list of each row before the last move. */
 function* lloyd(
-  { at, n, dimension, areDirections }: SampleRows,
+  rows: SampleRows,
   groups: readonly Group[],
   centroids: number,
   moves: number,
   onCompared: OnCompared,
 ): Work<Uint32Array> {
-  const k = groups.reduce((sum, group) => sum + group.lists, 0);
-  const directionBytes = areDirections ? 4 * k * dimension : 0;
-  const sums = allocate(8 * k * dimension + 4 * (k + k + n + n + n) + directionBytes);
-  const sizes = sums + 8 * k * dimension;
-  const halfNorms = sizes + 4 * k;
-  const lists = halfNorms + 4 * k;
-  const distances = lists + 4 * n;
-  const before = distances + 4 * n;
-  const compared = areDirections ? before + 4 * n : centroids;
+  const rounds = new LloydRounds(rows, groups, centroids);
   try {
-    yield* clear(sums, k * dimension);
-    let previous = new Uint32Array(n).fill(noList);
-    wordsAt(before, n).set(previous);
+    let lists = yield* rounds.start();
     for (let move = 0; move < moves; move++) {
-      if (areDirections) yield directionsOf(centroids, k, dimension, compared);
-      yield inSlices(k, dimension, (first, count) => ({
-        kernel: "halfSquares",
-        args: [compared + 4 * first * dimension, count, dimension, halfNorms + 4 * first],
-      }));
-      const byCodes = groups.length === 1 && assignsByCodes(k, dimension);
-      const toCompare = { at: compared, n: k, dimension };
-      if (!byCodes || !(yield* assignOnce(toCompare, halfNorms, at, n, lists))) {
-        yield groups.flatMap((group) =>
-          inSlices(group.rows, group.lists * dimension, (first, count) => {
-            const row = group.firstRow + first;
-            const list = group.firstList;
-            const vectors = at + 4 * row * dimension;
-            const candidates = compared + 4 * list * dimension;
-            const halves = halfNorms + 4 * list;
-            return {
-              kernel: "assignNearest",
-              args: [
-                vectors,
-                count,
-                dimension,
-                candidates,
-                group.lists,
-                halves,
-                lists + 4 * row,
-                distances + 4 * row,
-              ],
-            };
-          }),
-        );
-      }
-      const assigned = wordsAt(lists, n);
-      for (const { firstRow, rows, firstList, lists: candidates } of groups) {
-        for (let row = firstRow; row < firstRow + rows; row++) assigned[row] += firstList;
-        onCompared(rows * candidates);
-      }
-      const current = assigned.slice();
-      const changes = countChanges(previous, current);
-      previous = current;
-      if (changes < settledShare * n) break;
-
-      const counts = countPerList(current, k);
-      wordsAt(sizes, k).set(counts);
-      const columns = Math.ceil(dimension / columnsTogether);
-      yield Array.from({ length: columns }, (_, i) => ({
-        kernel: "moveRows" as const,
-        cost: changes * columnsTogether,
-        args: [
-          at,
-          n,
-          dimension,
-          before,
-          lists,
-          i * columnsTogether,
-          Math.min(dimension, (i + 1) * columnsTogether),
-          sums,
-        ],
-      }));
-      wordsAt(before, n).set(current);
-      yield inSlices(k, 4 * dimension, (first, count) => ({
-        kernel: "meanRows",
-        args: [
-          sums + 8 * first * dimension,
-          sizes + 4 * first,
-          count,
-          dimension,
-          centroids + 4 * first * dimension,
-        ],
-      }));
-      const moved = floatsAt(centroids, k * dimension);
-      for (const { firstList, lists: count } of groups) {
-        const range = moved.subarray(firstList * dimension, (firstList + count) * dimension);
-        splitLargest(range, dimension, counts.subarray(firstList, firstList + count));
-      }
-      yield;
+      const before = lists;
+      lists = yield* rounds.assign();
+      for (const group of groups) onCompared(group.rows * group.lists);
+      const changes = countChanges(before, lists);
+      if (changes < settledShare * rows.n) break;
+      yield* rounds.move(lists, changes);
     }
-    return previous;
+    return lists;
   } finally {
-    free(sums);
+    rounds.free();
   }
 }
 
-function* clear(doubles: number, n: number): Work<void> {
-  const piece = 2 ** 21;
-  for (let first = 0; first < n; first += piece) {
-    doublesAt(doubles + 8 * first, Math.min(piece, n - first)).fill(0);
-    yield;
-  }
+function countChanges(before: Uint32Array, after: Uint32Array): number {
+  let changes = 0;
+  for (let row = 0; row < after.length; row++) if (before[row] !== after[row]) changes++;
+  return changes;
 }
 
 /** The coarse clusters, in rows sorted by cluster, with shares of the k lists in proportion to their sizes, at least one each. */
@@ -278,46 +177,5 @@ function divide(coarse: Uint32Array, m: number, k: number): Group[] {
     firstRow += rows;
     firstList += shares[i];
     return group;
-  });
-}
-
-function countChanges(before: Uint32Array, after: Uint32Array): number {
-  let changes = 0;
-  for (let row = 0; row < after.length; row++) if (before[row] !== after[row]) changes++;
-  return changes;
-}
-
-// Empty clusters take over halves of the largest ones.
-
-const step = 2 ** -10;
-
-/**
- * Each cluster of size 0 takes over half of the currently largest one: its centroid becomes a copy, and the two are moved slightly
- * apart. `centroids` has layout (sizes, dimension).
- */
-export function splitLargest(centroids: Float32Array, dimension: number, sizes: Uint32Array): void {
-  const whole = Array.from(sizes.keys())
-    .filter((list) => sizes[list] > 0)
-    .sort((a, b) => sizes[b] - sizes[a] || a - b)
-    .map((list) => ({ list, size: sizes[list] }));
-  // Halves are created in descending order, since the largest is halved first: two queues replace a heap.
-  const halves: { list: number; size: number }[] = [];
-  let nextWhole = 0;
-  let nextHalf = 0;
-  let splits = 0;
-  sizes.forEach((size, empty) => {
-    if (size > 0) return;
-    const fromHalves = nextHalf < halves.length && !(whole[nextWhole]?.size >= halves[nextHalf].size);
-    const largest = fromHalves ? halves[nextHalf++] : whole[nextWhole++];
-    const half = largest.size / 2;
-    halves.push({ list: largest.list, size: half }, { list: empty, size: half });
-    // Each split is a little wider, so that halves of halves do not coincide.
-    const apart = step * (1 + splits++ / sizes.length);
-    for (let i = 0; i < dimension; i++) {
-      const value = centroids[largest.list * dimension + i];
-      const shift = i % 2 === 0 ? apart : -apart;
-      centroids[empty * dimension + i] = value * (1 + shift);
-      centroids[largest.list * dimension + i] = value * (1 - shift);
-    }
   });
 }
