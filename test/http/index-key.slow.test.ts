@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createClient, type KeyProvider, passphraseKey } from "../../src/core.js";
+import { createClient, fileKey, generateKey, type KeyProvider, passphraseKey } from "../../src/core.js";
 import { parseIndexKeyProvider } from "../../packages/server/src/settings/index-key.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { type KeyServices, requests, startKeyServices, token, tokens } from "../keys/key-services.js";
@@ -81,6 +81,26 @@ describe("a passphrase in a file", () => {
     expect(attempt(await newFile(""))).toThrow(/at least 12 characters/);
     expect(attempt("/nowhere/passphrase")).toThrow(
       /^SEALDEX_INDEX_KEY: \/nowhere\/passphrase: the file cannot be read \(ENOENT\)$/,
+    );
+  });
+});
+
+describe("a key file", () => {
+  test("opens keys that the library wraps by it", async () => {
+    const path = await newFile(`${generateKey()}\n`);
+    const context = { indexId: "ab".repeat(16), salt: "cd".repeat(32) };
+    const wrapped = await fileKey(path).wrap(new Uint8Array(32), context);
+    expect(await parseIndexKeyProvider(`file:${path}`, {}).unwrap(wrapped, context)).toHaveLength(32);
+  });
+
+  test("is refused at the start if it is not there, or has no key", async () => {
+    const attempt = (path: string) => () => parseIndexKeyProvider(`file:${path}`, {});
+    const path = await newFile(generateKey().slice(1));
+    expect(attempt(path)).toThrow(
+      `SEALDEX_INDEX_KEY: ${path}: expected a file with a key, 64 hexadecimal characters`,
+    );
+    expect(attempt("/nowhere/index.key")).toThrow(
+      /^SEALDEX_INDEX_KEY: \/nowhere\/index.key: the file cannot be read \(ENOENT\)$/,
     );
   });
 });

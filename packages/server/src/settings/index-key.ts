@@ -19,7 +19,7 @@ const variable = "SEALDEX_INDEX_KEY";
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const kinds: Readonly<Record<string, (rest: string, environment: Environment) => KeyProvider>> = {
-  file: (path) => fileKey(path),
+  file: fileProvider,
   "passphrase-file": (path) => passphraseKey(readTextFile(path).replace(/[\r\n]+$/, "")),
   "aws-kms": (keyId) => awsKmsKey({ keyId }),
   "google-kms": googleProvider,
@@ -42,6 +42,14 @@ export function parseIndexKeyProvider(reference: string, environment: Environmen
       `${variable}: ${error instanceof SealdexError ? error.message : "expected a valid reference"}`,
     );
   }
+}
+
+/** Checked now: later, a missing file would look like a missing index to clients. */
+function fileProvider(path: string): KeyProvider {
+  if (!/^\s*[\da-f]{64}\s*$/i.test(readTextFile(path))) {
+    throw invalid(`${path}: expected a file with a key, 64 hexadecimal characters`);
+  }
+  return fileKey(path);
 }
 
 /** `?endpoint=https://…` for a regional or private endpoint. */
