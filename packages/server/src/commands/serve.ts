@@ -6,7 +6,9 @@ import { createRouter } from "sealdex/wire";
 import { createApp } from "../app.js";
 import { expiryOf, readCertificates } from "../http/certificates.js";
 import { AuditLog } from "../audit/audit-log.js";
+import type { Server } from "../http/http-server.js";
 import { openLog, textOf } from "../settings/log-output.js";
+import type { Location } from "../metrics/location-health.js";
 import { measureCache } from "../metrics/measure-cache.js";
 import { Metrics } from "../metrics/metrics.js";
 import { unknownVariables } from "../settings/load-settings.js";
@@ -45,21 +47,14 @@ async function serveHere(settings: Settings, version: string): Promise<void> {
     leaves,
     ...clientOptions
   } = settings;
-  const { indexLocation, configLocation, anchorLocation, ...others } = clientOptions;
-  const { storageTimeoutMs } = others;
   const metrics = new Metrics();
-  // Opened here, since API keys are stored next to the configuration of indexes, and calls are
-  // measured.
-  const open = (location: StorageLocation, name: string) =>
-    traced(metrics.measured(openLocation(location, storageTimeoutMs), name), name);
-  const indexStore = open(indexLocation, "index");
-  const configStore = configLocation === undefined ? indexStore : open(configLocation, "config");
-  const anchorStore = anchorLocation && open(anchorLocation, "anchor");
+  const locations = openLocations(settings, metrics);
+  const { index, config = index, anchor } = locations;
   const stores = {
-    ...others,
-    indexLocation: indexStore,
-    configLocation: configStore,
-    ...(anchorStore && { anchorLocation: anchorStore }),
+    ...clientOptions,
+    indexLocation: index.store,
+    configLocation: config.store,
+    ...(anchor && { anchorLocation: anchor.store }),
   };
   const asked = leaves && (await openLeaves(leaves, metrics));
   const client = asked === undefined ? createClient(stores) : createRouter(stores, asked.search);
@@ -73,15 +68,8 @@ async function serveHere(settings: Settings, version: string): Promise<void> {
   await checkLocations(client);
   const audit =
     auditFolder !== undefined && rootKey !== undefined
-      ? await AuditLog.open({ folder: auditFolder, rootKey, store: configStore })
+      ? await AuditLog.open({ folder: auditFolder, rootKey, store: config.store })
       : undefined;
-  const locations = [
-    { name: "index", kind: indexLocation.location, store: indexStore },
-    ...(configLocation ? [{ name: "config", kind: configLocation.location, store: configStore }] : []),
-    ...(anchorLocation && anchorStore
-      ? [{ name: "anchor", kind: anchorLocation.location, store: anchorStore }]
-      : []),
-  ];
   const app = await createApp({
     client,
     apiKeys,
@@ -91,33 +79,19 @@ async function serveHere(settings: Settings, version: string): Promise<void> {
     limits,
     log: openLog(),
     metrics,
-    ...(dashboard && { dashboard: locations }),
+    ...(dashboard && { dashboard: Object.values(locations) }),
     models: clientOptions.models.allowed ?? [],
     // No blob has this name: the read only checks that storage responds.
     checkStorage: () =>
-      configStore.read("ready", { offset: 0, length: 0 }, { signal: AbortSignal.timeout(readyMsMax) }),
+      config.store.read("ready", { offset: 0, length: 0 }, { signal: AbortSignal.timeout(readyMsMax) }),
     ...(audit && { audit }),
     ...(certificates && { certificates }),
     siblings: new Siblings(processes),
     ...(indexKey !== undefined && { indexKey }),
-    ...(rootKey !== undefined && { issuing: { rootKey, store: configStore } }),
+    ...(rootKey !== undefined && { issuing: { rootKey, store: config.store } }),
   });
-  const opened = new Set([indexStore, configStore, ...(anchorStore ? [anchorStore] : [])]);
-  const stop = async (signal: string) => {
-    app.log.info(`${signal}: stopping after the running requests`);
-    const failures: unknown[] = [];
-    for (const each of [app, client, asked, audit, ...opened]) {
-      // The others are closed all the same: one that stays open keeps the process alive.
-      await each?.close().catch((error: unknown) => failures.push(error));
-    }
-    if (failures.length > 0) {
-      app.log.error("stopping failed");
-      process.exitCode = 1;
-    } else app.log.info("stopped");
-    // Connected to the supervisor, the process would not end.
-    cluster.worker?.disconnect();
-  };
-  whenSignalled((signal) => void stop(signal));
+  const opened = Object.values(locations).map(({ store }) => store);
+  whenSignalled((signal) => void closeAll(app, [app, client, asked, audit, ...opened], signal));
   if (tls === undefined && !isLoopback(host)) {
     app.log.warn(
       "API keys and index keys travel unencrypted to this address: set SEALDEX_TLS_CERT_FILE, or put a proxy with TLS before it",
@@ -132,10 +106,44 @@ async function serveHere(settings: Settings, version: string): Promise<void> {
     ...(process.stdout.isTTY && {
       listenTextResolver: (address: string) =>
         isFirst
-          ? `Sealdex ${version} at ${address} · ${views} · storage ${placeOf(indexLocation)}`
+          ? `Sealdex ${version} at ${address} · ${views} · storage ${placeOf(settings.indexLocation)}`
           : `process ${process.pid} is ready`,
     }),
   });
+}
+
+/** API keys are stored next to the configuration of indexes, so locations are opened here. */
+function openLocations(
+  { indexLocation, configLocation, anchorLocation, storageTimeoutMs }: Settings,
+  metrics: Metrics,
+): { readonly index: Location; readonly config?: Location; readonly anchor?: Location } {
+  const open = (location: StorageLocation, name: string) => ({
+    name,
+    kind: location.location,
+    store: traced(metrics.measured(openLocation(location, storageTimeoutMs), name), name),
+  });
+  return {
+    index: open(indexLocation, "index"),
+    ...(configLocation && { config: open(configLocation, "config") }),
+    ...(anchorLocation && { anchor: open(anchorLocation, "anchor") }),
+  };
+}
+
+/** Closes all, in this order: one that stayed open would keep the process alive. */
+async function closeAll(
+  { log }: Pick<Server, "log">,
+  parts: readonly ({ close(): Promise<unknown> } | undefined)[],
+  signal: string,
+): Promise<void> {
+  log.info(`${signal}: stopping after the running requests`);
+  const failures: unknown[] = [];
+  for (const part of parts) await part?.close().catch((error: unknown) => failures.push(error));
+  if (failures.length > 0) {
+    log.error("stopping failed");
+    process.exitCode = 1;
+  } else log.info("stopped");
+  // Connected to the supervisor, the process would not end.
+  cluster.worker?.disconnect();
 }
 
 /** Loaded by routers alone, since the HTTP client takes 20 MB. */
