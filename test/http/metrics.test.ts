@@ -113,6 +113,17 @@ test("metrics need a key for all indexes, which may be a bearer token", async ()
   expect(await status({ Authorization: `Bearer ${reader}` }, "/v1/indexes/list")).toBe(401);
 });
 
+test("the OpenAPI document has metrics as text and their refusals as JSON", async () => {
+  const { paths } = (await service.get("/v1/openapi.json")).body as {
+    paths: Record<string, { get: { responses: Record<string, { content: object }> } }>;
+  };
+  const { responses } = paths["/metrics"].get;
+  const type = async (headers: Record<string, string>) =>
+    (await fetch(`${service.baseUrl}/metrics`, { headers })).headers.get("Content-Type")?.split(";")[0];
+  expect(Object.keys(responses["200"].content)).toEqual([await type({ "X-API-Key": rootKey })]);
+  expect(Object.keys(responses["4XX"].content)).toEqual([await type({})]);
+});
+
 test("no name, id, text, vector or key is in the metrics or the log", async () => {
   const address = { index_name: "canary-index", index_key: generateKey() };
   const item = {

@@ -6,7 +6,7 @@ import { answers } from "./shapes.js";
 export const metrics = {
   tags: ["service"],
   summary: "Metrics for Prometheus. Takes the API key as Authorization: Bearer, too.",
-  response: { 200: Type.String() },
+  response: { ...answers(Type.String()), 200: { content: { "text/plain": { schema: Type.String() } } } },
 };
 
 /** Items at which an index is first trained automatically. */
