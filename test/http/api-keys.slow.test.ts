@@ -335,7 +335,13 @@ test("users of an index are keys for it alone", async () => {
   for (const id of ["x", "%00", "..%2Fx", "__proto__"]) {
     expect(await send("DELETE", `${path}/${id}`, root)).toMatchObject({ status: 404 });
   }
-  expect((await send("DELETE", `${path}/${userId}`, root)).status).toBe(204);
+  const { status } = await send("DELETE", `${path}/${userId}`, root);
+  expect(status).toBe(204);
+  const { body: document } = await service.get("/v1/openapi.json");
+  const { responses } = (document.paths as Record<string, { delete: { responses: object } }>)[
+    "/v1/indexes/{name}/users/{id}"
+  ].delete;
+  expect(Object.keys(responses)).toEqual([`${status}`, "422", "4XX", "5XX"]);
   expect((await send("POST", "/v1/indexes/describe", user, address)).status).toBe(401);
 });
 

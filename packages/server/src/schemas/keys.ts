@@ -3,7 +3,7 @@
 import { type Static, Type } from "typebox";
 import { type KeyDetails, type KeyRecord, keyNameLengthMax } from "../access/key-record.js";
 import { scopes } from "../access/caller.js";
-import { answers, closed, done, indexKey, oneOf, optional, pageLimit } from "./shapes.js";
+import { answers, closed, done, failures, indexKey, oneOf, optional, pageLimit } from "./shapes.js";
 
 const indexesMax = 1000;
 const permission = oneOf("read", "write");
@@ -101,7 +101,7 @@ export const deleteUser = {
   summary: "Revokes an API key for this index only.",
   params: Type.Object({ ...userParams.properties, id: Type.String() }),
   headers: userHeaders,
-  response: { ...answers(done), 204: Type.Null() },
+  response: { ...failures, 204: Type.Null() },
 };
 
 export function decodeKey({ name, scopes: granted, indexes, expires_at: expiresAt }: KeyBody): KeyDetails {

@@ -35,8 +35,10 @@ export function oneOf<T extends string>(...values: T[]) {
   return Type.Unsafe<T>({ type: "string", enum: values });
 }
 
+export const failures = { 422: invalidRequest, "4xx": failed, "5xx": failed };
+
 export function answers<S extends TSchema>(schema: S) {
-  return { 200: schema, 422: invalidRequest, "4xx": failed, "5xx": failed };
+  return { 200: schema, ...failures };
 }
 
 /** An object without other properties, unless they are null. */
