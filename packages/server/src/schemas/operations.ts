@@ -12,10 +12,12 @@ export const metrics = {
 /** Items at which an index is first trained automatically. */
 const retrainThreshold = 10_000;
 
+const optionalKey: Record<string, string[]>[] = [{ apiKey: [] }, {}];
+
 export const trainingStatus = {
   tags: ["indexes"],
   summary: "Indexes in training. Without an API key, no index is named.",
-  security: [],
+  security: optionalKey,
   response: answers(
     Type.Object({
       training_indexes: Type.Array(Type.String()),
