@@ -353,6 +353,17 @@ describe("all endpoints", () => {
     expect([page.status, page.headers.get("content-type")]).toEqual([200, expect.stringMatching(/html/)]);
   });
 
+  test("have names in the OpenAPI document, for generated clients", async () => {
+    const { body } = await service.get("/v1/openapi.json");
+    const operations = Object.values(body.paths as Record<string, object>).flatMap(
+      (methods) => Object.values(methods) as { operationId: string }[],
+    );
+    const names = operations.map(({ operationId }) => operationId);
+    expect(new Set(names).size).toBe(operations.length);
+    expect(names.filter((name) => !/^[a-z]+(_[a-z]+)*$/.test(name))).toEqual([]);
+    expect(names).toEqual(expect.arrayContaining(["vectors_upsert", "indexes_wraps_add", "list_keys"]));
+  });
+
   test("are logged by route, status, time and request id, and by nothing that was sent", async () => {
     const log: string[] = [];
     const { post, get, newIndex, baseUrl, apiKey, close } = await startService({

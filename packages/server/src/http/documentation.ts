@@ -20,6 +20,10 @@ export async function addDocumentation(app: Server, version: string, hasDashboar
       },
       security: [{ apiKey: [] }],
     },
+    transform: ({ schema, url, route }) => ({
+      url,
+      schema: { operationId: operationId(String(route.method), url), ...schema },
+    }),
   });
   await app.register(async (pages) => {
     pages.setErrorHandler<FastifyError>(replyWithNoFile);
@@ -36,6 +40,12 @@ export async function addDocumentation(app: Server, version: string, hasDashboar
   );
   app.get("/v1/docs", { schema: { hide: true } }, async (_request, reply) => reply.redirect("../docs"));
   app.get("/v1/openapi.json", { schema: { hide: true } }, async () => app.swagger());
+}
+
+/** The name of a call in generated clients, such as `vectors_upsert` or `get_health`. */
+function operationId(method: string, url: string): string {
+  const path = url.replace(/^(\/v1)?\//, "").replaceAll(/\W/g, "_");
+  return method === "POST" ? path : `${method.toLowerCase()}_${path}`;
 }
 
 /** Links are relative, so that a proxy may serve it under another path. */

@@ -26,6 +26,7 @@ const keyPage = closed({
 });
 
 export const createKey = {
+  operationId: "create_key",
   tags: ["keys"],
   summary: "Issues an API key.",
   body: closed({
@@ -41,6 +42,7 @@ export const createKey = {
 };
 
 export const listKeys = {
+  operationId: "list_keys",
   tags: ["keys"],
   summary: "Issued API keys without their secrets, in the order of their ids.",
   querystring: keyPage,
@@ -61,6 +63,7 @@ export const listKeys = {
 };
 
 export const revokeKey = {
+  operationId: "revoke_key",
   tags: ["keys"],
   summary: "Revokes an API key. Every process of the service refuses it after at most 10 seconds.",
   params: Type.Object({ id: Type.String() }),
@@ -71,6 +74,7 @@ const userParams = Type.Object({ name: Type.String({ description: "The index." }
 const userHeaders = Type.Object({ "x-index-key": Type.Optional(indexKey) });
 
 export const createUser = {
+  operationId: "create_user",
   tags: ["users"],
   summary: "Issues an API key for one index.",
   params: userParams,
@@ -84,6 +88,7 @@ export const createUser = {
 };
 
 export const listUsers = {
+  operationId: "list_users",
   tags: ["users"],
   summary: "Issued API keys for this index only, in the order of their ids.",
   params: userParams,
@@ -97,6 +102,7 @@ export const listUsers = {
 };
 
 export const deleteUser = {
+  operationId: "delete_user",
   tags: ["users"],
   summary: "Revokes an API key for this index only.",
   params: Type.Object({ ...userParams.properties, id: Type.String() }),
