@@ -364,6 +364,30 @@ describe("all endpoints", () => {
     expect(names).toEqual(expect.arrayContaining(["vectors_upsert", "indexes_wraps_add", "list_keys"]));
   });
 
+  test("share the shapes of items, results and errors in the OpenAPI document", async () => {
+    const { body } = await service.get("/v1/openapi.json");
+    const { components, paths: operations } = body as {
+      components: { schemas: Record<string, object> };
+      paths: Record<string, Record<string, { responses: Record<string, object> }>>;
+    };
+    const referred = [...JSON.stringify(body).matchAll(/"#\/components\/schemas\/([^"]+)"/g)];
+    expect(new Set(referred.map(([, name]) => name))).toEqual(new Set(Object.keys(components.schemas)));
+    expect(components.schemas).toMatchObject({
+      Item: {
+        required: ["id"],
+        properties: { metadata: { anyOf: [{ $ref: "#/components/schemas/Metadata" }, {}] } },
+      },
+      Match: { properties: { score: {} } },
+    });
+    for (const [path, methods] of Object.entries(operations)) {
+      for (const { responses } of Object.values(methods)) {
+        expect(responses["4XX"], path).toMatchObject({
+          content: { "application/json": { schema: { $ref: "#/components/schemas/Failure" } } },
+        });
+      }
+    }
+  });
+
   test("are logged by route, status, time and request id, and by nothing that was sent", async () => {
     const log: string[] = [];
     const { post, get, newIndex, baseUrl, apiKey, close } = await startService({

@@ -24,6 +24,8 @@ export async function addDocumentation(app: Server, version: string, hasDashboar
       url,
       schema: { operationId: operationId(String(route.method), url), ...schema },
     }),
+    transformObject: (document) =>
+      "openapiObject" in document ? withNamedShapes(document.openapiObject) : document.swaggerObject,
   });
   await app.register(async (pages) => {
     pages.setErrorHandler<FastifyError>(replyWithNoFile);
@@ -46,6 +48,20 @@ export async function addDocumentation(app: Server, version: string, hasDashboar
 function operationId(method: string, url: string): string {
   const path = url.replace(/^(\/v1)?\//, "").replaceAll(/\W/g, "_");
   return method === "POST" ? path : `${method.toLowerCase()}_${path}`;
+}
+
+/** Moves shapes with a title to the components, so that generated clients have one type for each. */
+function withNamedShapes<D extends { paths?: object; components?: object }>(document: D): D {
+  const schemas: Record<string, object> = {};
+  const paths: unknown = JSON.parse(JSON.stringify(document.paths), (_name, value: unknown) => {
+    if (typeof value !== "object" || value === null || !("title" in value)) return value;
+    const { title, ...shape } = value;
+    // Otherwise it is the shape of a field `title`.
+    if (typeof title !== "string") return value;
+    schemas[title] = shape;
+    return { $ref: `#/components/schemas/${title}` };
+  });
+  return { ...document, paths, components: { ...document.components, schemas } };
 }
 
 /** Links are relative, so that a proxy may serve it under another path. */

@@ -15,14 +15,17 @@ import {
 import { orderBy } from "./order.js";
 import { limitedItems, oneOf, optional, post } from "./shapes.js";
 
-const storedItem = Type.Object({
-  ...itemName,
-  vector: Type.Optional(vector),
-  decoded: Type.Optional(vector),
-  contents: Type.Optional(Type.String()),
-  metadata: Type.Optional(metadata),
-  expires_at: expiresAt,
-});
+const storedItem = Type.Object(
+  {
+    ...itemName,
+    vector: Type.Optional(vector),
+    decoded: Type.Optional(vector),
+    contents: Type.Optional(Type.String()),
+    metadata: Type.Optional(metadata),
+    expires_at: expiresAt,
+  },
+  { title: "StoredItem" },
+);
 const itemInclude = optional(
   Type.Array(oneOf("vector", "contents", "metadata", "decoded"), { maxItems: fieldsMax }),
   "Default: all but `decoded`, the vector as decoded from the codes.",

@@ -55,7 +55,7 @@ export const live = {
   tags: ["service"],
   summary: "Whether the process responds. Needs no key.",
   security: [],
-  response: { 200: healthy },
+  response: answers(healthy),
 };
 
 export const ready = {
@@ -70,5 +70,5 @@ export const health = {
   tags: ["service"],
   summary: "Whether the service is up. Needs no key.",
   security: [],
-  response: { 200: healthy },
+  response: answers(healthy),
 };

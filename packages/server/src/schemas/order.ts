@@ -12,7 +12,7 @@ export const orderBy = optional(
     Type.Record(
       Type.String(),
       Type.Union([Type.Literal("asc"), Type.Literal("desc"), Type.Literal(1), Type.Literal(-1)]),
-      { minProperties: 1, maxProperties: orderFieldsMax },
+      { title: "Order", minProperties: 1, maxProperties: orderFieldsMax },
     ),
   ]),
   'A field, by a dotted path, or `{ field: "desc" }`, with more fields for equal values. Numbers, texts, then booleans; items without ' +

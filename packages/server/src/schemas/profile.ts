@@ -24,7 +24,7 @@ export const profile = Type.Optional(
         description: "Shards of a collection that are left out: see allow_partial_after_ms.",
       }),
     },
-    { description: "Returned if `include` has `profile`." },
+    { title: "Profile", description: "Returned if `include` has `profile`." },
   ),
 );
 

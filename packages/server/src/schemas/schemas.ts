@@ -35,9 +35,12 @@ export const indexType = oneOf("ivfflat", "ivf", "ivfpq");
 export const vector = Type.Array(Type.Number());
 const queryVectors = Type.Array(Type.Number(), { maxItems: dimensionMax });
 const queryBatch = Type.Array(vector, { maxItems: queriesMax });
-export const metadata = Type.Unsafe<Metadata>({ type: "object", additionalProperties: true });
-export const filters = optional(metadata, "Only matching items: MongoDB's operators and dotted paths.");
-export const filter = optional(metadata, "The same as `filters`; giving both is an error.");
+const openObject = (title: string) =>
+  Type.Unsafe<Metadata>({ title, type: "object", additionalProperties: true });
+export const metadata = openObject("Metadata");
+const filterShape = openObject("Filter");
+export const filters = optional(filterShape, "Only matching items: MongoDB's operators and dotted paths.");
+export const filter = optional(filterShape, "The same as `filters`; giving both is an error.");
 export const address = {
   index_name: Type.String({ description: "1 to 128 bytes of UTF-8.", examples: ["articles"] }),
   index_key: indexKey,
@@ -51,44 +54,53 @@ export const namespace = namespaceOf(
 
 const dimension = optional(Type.Integer(), "Default (and 0): the embedding model's, or the first vector's.");
 
-const indexConfig = closed({
-  type: oneOf("ivfflat", "ivf", "ivfpq", "ivfsq"),
-  dimension,
-  n_lists: optional(Type.Integer(), "Target number of inverted lists. Default 1024."),
-  precision: optional(
-    oneOf("float32", "float16", "int8"),
-    "Precision of the vectors of `ivfflat`. Vectors below `float32` are rounded once. Default: `float32`.",
-  ),
-  spilling: optional(
-    Type.Boolean(),
-    "For `ivfflat`: whether training may assign rows to second lists. Default: true.",
-  ),
-  pq_dim: optional(Type.Integer(), "Required for `ivfpq`. Must divide the dimension."),
-  pq_bits: optional(Type.Integer(), "Required for `ivfpq`. 1 to 16."),
-  sq_bits: optional(
-    Type.Integer({ minimum: 1, maximum: 32 }),
-    "For `ivfsq`, which is stored as `ivfflat` with 32 bits.",
-  ),
-});
+const indexConfig = closed(
+  {
+    type: oneOf("ivfflat", "ivf", "ivfpq", "ivfsq"),
+    dimension,
+    n_lists: optional(Type.Integer(), "Target number of inverted lists. Default 1024."),
+    precision: optional(
+      oneOf("float32", "float16", "int8"),
+      "Precision of the vectors of `ivfflat`. Vectors below `float32` are rounded once. Default: `float32`.",
+    ),
+    spilling: optional(
+      Type.Boolean(),
+      "For `ivfflat`: whether training may assign rows to second lists. Default: true.",
+    ),
+    pq_dim: optional(Type.Integer(), "Required for `ivfpq`. Must divide the dimension."),
+    pq_bits: optional(Type.Integer(), "Required for `ivfpq`. 1 to 16."),
+    sq_bits: optional(
+      Type.Integer({ minimum: 1, maximum: 32 }),
+      "For `ivfsq`, which is stored as `ivfflat` with 32 bits.",
+    ),
+  },
+  { title: "IndexConfig" },
+);
 
-const image = closed({ base64: Type.String({ description: "Of a PNG, JPEG, WebP or GIF file." }) });
+const image = closed(
+  { base64: Type.String({ description: "Of a PNG, JPEG, WebP or GIF file." }) },
+  { title: "Image" },
+);
 const contents = (description: string, limits: { readonly maxLength?: number } = {}) =>
   Type.Optional(Type.Union([Type.String(limits), image, Type.Null()], { description }));
 
-const item = closed({
-  id: Type.String({ description: "1 to 512 bytes of UTF-8." }),
-  vector: optional(vector, "May be omitted if the index has an embedding model and contents are present."),
-  contents: contents("A text, or an image if the embedding model supports images."),
-  keep: optional(
-    Type.Union([Type.Boolean(), Type.String()]),
-    "Contents to store for an image: `true` for the image as a `data:` URL, or a text. Default: none.",
-  ),
-  metadata: optional(metadata),
-  expires_at: optional(
-    Type.String({ maxLength: 40 }),
-    "Time from which the item is hidden, ISO 8601 with a zone; compaction removes it. Default: never.",
-  ),
-});
+const item = closed(
+  {
+    id: Type.String({ description: "1 to 512 bytes of UTF-8." }),
+    vector: optional(vector, "May be omitted if the index has an embedding model and contents are present."),
+    contents: contents("A text, or an image if the embedding model supports images."),
+    keep: optional(
+      Type.Union([Type.Boolean(), Type.String()]),
+      "Contents to store for an image: `true` for the image as a `data:` URL, or a text. Default: none.",
+    ),
+    metadata: optional(metadata),
+    expires_at: optional(
+      Type.String({ maxLength: 40 }),
+      "Time from which the item is hidden, ISO 8601 with a zone; compaction removes it. Default: never.",
+    ),
+  },
+  { title: "Item" },
+);
 export const expiresAt = Type.Optional(
   Type.String({ description: "Returned with metadata, for items that expire." }),
 );
@@ -98,17 +110,20 @@ export const itemName = {
   namespace: Type.Optional(Type.String({ description: "Absent outside namespaces." })),
 };
 
-export const match = Type.Object({
-  ...itemName,
-  distance: Type.Optional(Type.Number()),
-  score: Type.Optional(Type.Number({ description: "For `rerank` and `query_text`: larger is better." })),
-  ...wordResults,
-  vector: Type.Optional(vector),
-  decoded: Type.Optional(vector),
-  contents: Type.Optional(Type.String()),
-  metadata: Type.Optional(metadata),
-  expires_at: expiresAt,
-});
+export const match = Type.Object(
+  {
+    ...itemName,
+    distance: Type.Optional(Type.Number()),
+    score: Type.Optional(Type.Number({ description: "For `rerank` and `query_text`: larger is better." })),
+    ...wordResults,
+    vector: Type.Optional(vector),
+    decoded: Type.Optional(vector),
+    contents: Type.Optional(Type.String()),
+    metadata: Type.Optional(metadata),
+    expires_at: expiresAt,
+  },
+  { title: "Match" },
+);
 
 export const createIndex = post("indexes", "Creates an encrypted index, or a collection of several.", done, {
   ...unsupported("kms_name"),
@@ -257,11 +272,11 @@ export const upserted = Type.Object({
 export const upsertOptions = {
   namespace: namespaceOf("Namespace of the items. Default: none."),
   delete_filter: optional(
-    metadata,
+    filterShape,
     "Items that match and are not among these are deleted in the same commit: the chunks of a document are replaced at once.",
   ),
   within: optional(
-    metadata,
+    filterShape,
     "A filter: if an item does not match it, or has the id of an item that does not, none is stored, and the answer is 403.",
   ),
   skip_unchanged: optional(

@@ -4,16 +4,19 @@ import { mediaType } from "sealdex/wire";
 import { type TProperties, type TSchema, Type } from "typebox";
 
 const codeDescription = "Error code, also in the header `X-Error-Code`.";
-const failed = Type.Object({
-  status_code: Type.Integer(),
-  code: Type.Optional(
-    Type.String({
-      description: `${codeDescription} Present if \`Accept\` has \`${mediaType}\`.`,
-      examples: ["not_found"],
-    }),
-  ),
-  detail: Type.String({ description: "Message with the place, the expected and the received value." }),
-});
+const failed = Type.Object(
+  {
+    status_code: Type.Integer(),
+    code: Type.Optional(
+      Type.String({
+        description: `${codeDescription} Present if \`Accept\` has \`${mediaType}\`.`,
+        examples: ["not_found"],
+      }),
+    ),
+    detail: Type.String({ description: "Message with the place, the expected and the received value." }),
+  },
+  { title: "Failure" },
+);
 const invalidRequest = Type.Object(
   {
     detail: Type.Array(
@@ -24,7 +27,7 @@ const invalidRequest = Type.Object(
       }),
     ),
   },
-  { description: `If \`Accept\` has \`${mediaType}\`, the shape of other errors.` },
+  { title: "InvalidRequest", description: `If \`Accept\` has \`${mediaType}\`, the shape of other errors.` },
 );
 
 export function optional<S extends TSchema>(schema: S, description?: string) {
@@ -42,8 +45,8 @@ export function answers<S extends TSchema>(schema: S) {
 }
 
 /** An object without other properties, unless they are null. */
-export function closed<P extends TProperties>(properties: P) {
-  return Type.Object(properties, { additionalProperties: false });
+export function closed<P extends TProperties>(properties: P, options: { readonly title?: string } = {}) {
+  return Type.Object(properties, { ...options, additionalProperties: false });
 }
 
 /** Fields that other clients send and that change no result here. */
@@ -78,7 +81,10 @@ export const pageLimit = Type.Optional(
 /** For arrays with one entry per item: the setting that limits them. */
 export const limitedItems = { "x-limited-by": "SEALDEX_ITEMS_MAX" };
 
-export const done = Type.Object({ status: Type.String({ examples: ["success"] }), message: Type.String() });
+export const done = Type.Object(
+  { status: Type.String({ examples: ["success"] }), message: Type.String() },
+  { title: "Done" },
+);
 
 export const indexKey = Type.String({
   pattern: "^[0-9a-fA-F]{64}$",

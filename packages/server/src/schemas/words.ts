@@ -6,24 +6,27 @@ import { closed, ignored, oneOf, optional } from "./shapes.js";
 /** Limit of a keyword query, in characters. */
 const wordsLengthMax = 65_536;
 
-const textIndexOptions = closed({
-  analyzer: optional(
-    closed({
-      language: optional(Type.String(), "Language of stems and stop words, or `none`. Default `english`."),
-      stemming: optional(Type.Boolean(), "Default true."),
-      stop_words: optional(
-        Type.Union([Type.Boolean(), Type.Array(Type.String(), { maxItems: 10_000 })]),
-        "Words that are not indexed: the language's own (`true`, the default), none, or these.",
-      ),
-    }),
-  ),
-  text_fields: optional(
-    Type.Unsafe<Record<string, number>>({ type: "object", additionalProperties: true }),
-    "Weights, 1 to 16, of `contents` and of dotted paths of metadata. Default: contents alone.",
-  ),
-  k1: optional(Type.Number(), "Of BM25, 0 to 10. Default 1.5."),
-  b: optional(Type.Number(), "Of BM25, 0 to 1. Default 0.75."),
-});
+const textIndexOptions = closed(
+  {
+    analyzer: optional(
+      closed({
+        language: optional(Type.String(), "Language of stems and stop words, or `none`. Default `english`."),
+        stemming: optional(Type.Boolean(), "Default true."),
+        stop_words: optional(
+          Type.Union([Type.Boolean(), Type.Array(Type.String(), { maxItems: 10_000 })]),
+          "Words that are not indexed: the language's own (`true`, the default), none, or these.",
+        ),
+      }),
+    ),
+    text_fields: optional(
+      Type.Unsafe<Record<string, number>>({ type: "object", additionalProperties: true }),
+      "Weights, 1 to 16, of `contents` and of dotted paths of metadata. Default: contents alone.",
+    ),
+    k1: optional(Type.Number(), "Of BM25, 0 to 10. Default 1.5."),
+    b: optional(Type.Number(), "Of BM25, 0 to 1. Default 0.75."),
+  },
+  { title: "TextIndex" },
+);
 
 export const textIndex = optional(
   Type.Union([Type.Boolean(), textIndexOptions]),
@@ -37,11 +40,14 @@ const words = {
       "or query_contents, hybrid. Results are ordered by score.",
   ),
   fusion: optional(
-    closed({
-      method: oneOf("automatic", "rank", "scores"),
-      alpha: Type.Optional(Type.Number({ description: "Weight of vectors, 0 to 1. Default 0.5." })),
-      k: Type.Optional(Type.Number({ description: "Of `rank`. Default 60." })),
-    }),
+    closed(
+      {
+        method: oneOf("automatic", "rank", "scores"),
+        alpha: Type.Optional(Type.Number({ description: "Weight of vectors, 0 to 1. Default 0.5." })),
+        k: Type.Optional(Type.Number({ description: "Of `rank`. Default 60." })),
+      },
+      { title: "Fusion" },
+    ),
     "Fusion of keyword and vector results. Default `automatic`.",
   ),
   text: optional(Type.String({ maxLength: wordsLengthMax }), "Another name of `query_text`."),
