@@ -38,7 +38,7 @@ export function oneOf<T extends string>(...values: T[]) {
   return Type.Unsafe<T>({ type: "string", enum: values });
 }
 
-export const failures = { 422: invalidRequest, "4xx": failed, "5xx": failed };
+export const failures = { 422: invalidRequest, default: failed };
 
 export function answers<S extends TSchema>(schema: S) {
   return { 200: schema, ...failures };
