@@ -38,6 +38,17 @@ test("an index is made, filled, queried and deleted without a key in any request
   await send("/v1/indexes/delete");
 });
 
+test("the OpenAPI document requires index keys exactly if the service has none", async () => {
+  const plain = await startService();
+  const documentOf = async ({ get }: RunningService) => JSON.stringify((await get("/v1/openapi.json")).body);
+  const withKeys = await documentOf(plain);
+  expect(withKeys).toContain('"required":["index_name","index_key","new_index_key"]');
+  expect(await documentOf(service)).toBe(
+    withKeys.replaceAll('"required":["index_name","index_key"', '"required":["index_name"'),
+  );
+  await plain.close();
+});
+
 test("an index with a key of its own takes that key, and no request without it", async () => {
   const address = await service.newIndex();
   const { index_name } = address;

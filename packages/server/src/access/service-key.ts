@@ -6,12 +6,17 @@ import { type Client, generateKey, type IndexKey, type KeyProvider, SealdexError
 import type { Server } from "../http/http-server.js";
 
 /**
- * Fills in `index_key` for requests without one, and returns a client that maps it to the provider.
+ * Fills in `index_key` for requests without one, lets the OpenAPI document say so, and returns a client that maps it to the provider.
  */
 export function useServiceKey(scope: Server, client: Client, provider: KeyProvider): Client {
   // Random, so that it cannot equal the key of any request.
   const standIn = generateKey();
   const indexKey = blamingService(provider);
+  scope.addHook("onRoute", (route) => {
+    const body = route.schema?.body as { readonly required?: readonly string[] } | undefined;
+    const required = body?.required?.filter((name) => name !== "index_key");
+    if (required !== undefined) route.schema = { ...route.schema, body: { ...body, required } };
+  });
   scope.addHook("preValidation", async ({ body }) => {
     if (typeof body !== "object" || body === null || !Object.hasOwn(body, "index_name")) return;
     const request = body as Record<string, unknown>;
