@@ -388,6 +388,38 @@ describe("all endpoints", () => {
     }
   });
 
+  test("have examples in the OpenAPI document that work as soon as a key is in its place", async () => {
+    const { body } = await service.get("/v1/openapi.json");
+    const operations = body.paths as Record<string, { post: { requestBody: object } }>;
+    const exampleOf = (path: string) => {
+      const { content } = operations[path].post.requestBody as {
+        content: { "application/json": { example: object } };
+      };
+      return JSON.stringify(content["application/json"].example);
+    };
+    const [index_key, another] = [generateKey(), generateKey()];
+    const send = async (path: string, more: object = {}) => {
+      const example = exampleOf(path)
+        .replace('"index_key":"from sealdex-server generate-key"', `"index_key":"${index_key}"`)
+        .replace("from sealdex-server generate-key", another);
+      const answer = await service.post(path, { ...(JSON.parse(example) as object), ...more });
+      expect(answer, path).toMatchObject({ status: 200 });
+      return answer.body;
+    };
+    await service.post("/v1/indexes/create", { index_name: "vectors", index_key });
+    await service.post("/v1/indexes/create", { index_name: "collection", index_key, shards: 2 });
+    await send("/v1/indexes/create");
+    await send("/v1/vectors/upsert");
+    expect(await send("/v1/vectors/query")).toMatchObject({ results: [{ id: "keys" }, { id: "fish" }] });
+    const { receipt } = await send("/v1/indexes/erase");
+    await send("/v1/indexes/read_receipt", { receipt });
+    const last = ["/v1/indexes/rotate_key", "/v1/indexes/delete"];
+    const sent = ["create", "erase", "read_receipt"].map((verb) => `/v1/indexes/${verb}`);
+    for (const path of paths.filter((each) => ![...sent, ...last].includes(each))) await send(path);
+    await send("/v1/indexes/rotate_key");
+    await send("/v1/indexes/delete", { index_key: another });
+  });
+
   test("are logged by route, status, time and request id, and by nothing that was sent", async () => {
     const log: string[] = [];
     const { post, get, newIndex, baseUrl, apiKey, close } = await startService({

@@ -1,5 +1,7 @@
 /** Every route of the service. */
 
+import { withExample } from "../schemas/examples.js";
+import type { Server } from "../http/http-server.js";
 import { addAdminRoutes } from "./admin.js";
 import { addIndexRoutes } from "./indexes.js";
 import { addKeyRoutes } from "./keys.js";
@@ -16,6 +18,7 @@ export const openRoutes: readonly Routes[] = [addHealthRoutes];
 
 /** For callers with an API key. */
 export const keyRoutes: readonly Routes[] = [
+  addExamples,
   addIndexRoutes,
   addWrapRoutes,
   addVectorRoutes,
@@ -26,3 +29,11 @@ export const keyRoutes: readonly Routes[] = [
   addUserRoutes,
   addAdminRoutes,
 ];
+
+/** Gives the bodies of the routes after it their examples, for the OpenAPI document. */
+function addExamples(scope: Server): void {
+  scope.addHook("onRoute", (route) => {
+    const { body } = route.schema ?? {};
+    if (body) route.schema = { ...route.schema, body: withExample(body, route.url) };
+  });
+}
