@@ -61,6 +61,7 @@ export function resultText(source: string, target: string, result: CheckResult):
     ...(withoutVector > 0
       ? [`Not moved, without a vector: ${count(withoutVector, "row")} (${names(result.withoutVectorIds)}).`]
       : []),
+    ...(hasMovedNone(result) ? ["CHECK FAILED: no row has a vector; name its field by --vector-field."] : []),
     ...(ids < rows - withoutVector
       ? [`${count(rows - withoutVector - ids, "row")} had the id of another row; the last of each id counts.`]
       : []),
@@ -75,14 +76,22 @@ export function resultText(source: string, target: string, result: CheckResult):
       ? "Recall was not measured: the index holds other items too, or no exact vectors, or ids were repeated."
       : `Check: recall@10 ${recall.toFixed(3)} against an exact scan.`,
     ...convertedLines(converted),
-    `The old store still holds this data as plaintext, and so do its backups, exports and disks.`,
-    `Delete them when the new index answers as it should. Make a copy of the key file first.`,
+    ...(hasPassed(result)
+      ? [
+          "The old store still holds this data as plaintext, and so do its backups, exports and disks.",
+          "Delete them when the new index answers as it should. Make a copy of the key file first.",
+        ]
+      : []),
   ];
   return `${lines.join("\n")}\n`;
 }
 
-export function hasPassed({ missing, different }: CheckResult): boolean {
-  return missing === 0 && different.length === 0;
+export function hasPassed(result: CheckResult): boolean {
+  return result.missing === 0 && result.different.length === 0 && !hasMovedNone(result);
+}
+
+function hasMovedNone({ rows, withoutVector }: CheckResult): boolean {
+  return withoutVector > 0 && withoutVector === rows;
 }
 
 function convertedLines(converted: ReadonlyMap<string, number>): string[] {

@@ -49,6 +49,18 @@ test("JSONL: fields of other stores, odd metadata, lines of our own export", asy
   expect(await again.items()).toEqual(await workspace.items());
 });
 
+test("rows whose vectors are in an unknown field are no success, and their store is not to be deleted", async () => {
+  const workspace = await Workspace.create();
+  await workspace.writeJson("rows.jsonl", '{"id":"1","vec":[1,0]}\n{"id":"2","vec":[0,1]}\n');
+  const { code, stdout } = await workspace.run("jsonl:rows.jsonl", ["--metric", "cosine"]);
+  expect(stdout).toContain("CHECK FAILED: no row has a vector; name its field by --vector-field.");
+  expect(stdout).not.toContain("Delete");
+  expect(code).toBe(1);
+  const again = await workspace.run("jsonl:rows.jsonl", ["--metric", "cosine", "--vector-field", "vec"]);
+  expect(again.stdout).toContain("Check: all 2 ids are in the index.");
+  expect(again.code).toBe(0);
+});
+
 test("JSONL: a line ends at a line feed alone, and is UTF-8", async () => {
   const workspace = await Workspace.create();
   const text = "a\u2028b\u2029c\u0085d\ufeffé😀";
