@@ -67,6 +67,7 @@ export function fileKey(path: string, options: FileKeyOptions = {}): KeyProvider
   if (typeof path !== "string" || path === "") {
     throw new SealdexError("invalid_request", "key file: expected its path");
   }
+  checkNoKey(path);
   const { create = false } = takeOptions(options, fileKeyOptions);
   if (typeof create !== "boolean")
     throw invalid(`fileKey: create: expected a boolean, got ${typeName(create)}`);
@@ -81,13 +82,22 @@ export function fileKey(path: string, options: FileKeyOptions = {}): KeyProvider
   };
 }
 
+/** Its path is in errors, and would be the name of a new file. */
+function checkNoKey(path: string): void {
+  if (/^[0-9a-f]{64}$/i.test(path)) throw invalid("key file: expected its path, got a key");
+}
+
 async function readKeyFile(path: string): Promise<KeyObject> {
   let text = "";
   try {
     for await (const chunk of createReadStream(path, { encoding: "utf8", end: keyFileBytesMax }))
       text += chunk;
   } catch (cause) {
-    throw new SealdexError("not_found", "key file: cannot be read", { cause });
+    const hint =
+      isError(cause) && cause.code === "ENOENT"
+        ? "there is none at its path. With { create: true }, a new index gets one; for an index that exists, bring back a copy"
+        : "cannot be read";
+    throw new SealdexError("not_found", `key file: ${hint}`, { cause });
   }
   return parseIndexKey(text.trim());
 }
@@ -97,6 +107,7 @@ async function readKeyFile(path: string): Promise<KeyObject> {
  * file appears with its key; of several processes, one creates it.
  */
 export async function createKeyFile(path: string): Promise<boolean> {
+  checkNoKey(path);
   if (existsSync(path)) return false;
   const draft = `${path}.${randomBytes(8).toString("hex")}.tmp`;
   try {

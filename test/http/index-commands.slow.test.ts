@@ -112,6 +112,10 @@ test.each<[string[], RegExp]>([
   [["index", "create", "other"], /^error: --key-file: expected a file/],
   [["index", "create", "other", "--key-file", "kept.key", "--type", "hnsw"], /^error: .*ivfflat, ivf, ivfpq/],
   [["index", "create", "other", "--key-file", "kept.key", "--dimension", "many"], /^error: .*dimension/],
+  [
+    ["index", "create", "other", "--key-file", "0f".repeat(32)],
+    /^error: key file: expected its path, got a key\n/,
+  ],
   [["index", "train", "kept", "--key-file", "kept.key", "--lists", "many"], /^error: .*nLists/],
   [["index", "describe", "nobody", "--key-file", "kept.key"], /^error: index "nobody": no such index/],
   [["index", "describe", "kept", "--key-file", "none.key"], /^error: --key-file: the file cannot be read/],

@@ -75,7 +75,7 @@ test("never makes a key for an index that exists: it says that the file is absen
   await using later = open();
   await expect(later.loadIndex({ indexName: "notes", indexKey: indexKey() })).rejects.toMatchObject({
     code: "not_found",
-    message: "key file: cannot be read",
+    message: expect.stringMatching(/^key file: there is none at its path\. .*bring back a copy$/) as string,
   });
   expect(await readdir(folder)).toEqual(["data"]);
 });
@@ -84,11 +84,21 @@ test("without create, or where no file can be created, there is no key", async (
   await using client = open();
   const refused = (key: ReturnType<typeof fileKey>) =>
     expect(client.createIndex({ indexName: "notes", indexKey: key })).rejects;
-  await refused(fileKey(path)).toMatchObject({ code: "not_found", message: "key file: cannot be read" });
+  await refused(fileKey(path)).toMatchObject({
+    code: "not_found",
+    message: expect.stringContaining("With { create: true }, a new index gets one") as string,
+  });
+  await refused(fileKey(folder)).toMatchObject({ code: "not_found", message: "key file: cannot be read" });
   const nowhere = fileKey(join(folder, "absent", "notes.key"), { create: true });
   await refused(nowhere).toMatchObject({ code: "not_found", message: "key file: cannot be created" });
   expect(() => fileKey(path, { create: "yes" } as never)).toThrow("create: expected a boolean, got string");
   expect(() => fileKey(path, { created: true } as never)).toThrow('unknown property "created"');
+});
+
+test("a key instead of a path is refused, and becomes no file and no part of an error", async () => {
+  const key = generateKey();
+  expect(() => fileKey(key, { create: true })).toThrow(/^key file: expected its path, got a key$/);
+  expect(() => fileKey(key.toUpperCase())).toThrow(/^key file: expected its path, got a key$/);
 });
 
 test("a key that does not open the index says what usually happened", async () => {
