@@ -101,6 +101,19 @@ test("a key instead of a path is refused, and becomes no file and no part of an 
   expect(() => fileKey(key.toUpperCase())).toThrow(/^key file: expected its path, got a key$/);
 });
 
+test("a provider for a key and the key itself are told apart when they do not open the index", async () => {
+  await using client = open();
+  await client.createIndex({ indexName: "provided", indexKey: indexKey() });
+  const key = (await readFile(path, "utf8")).trim();
+  await client.createIndex({ indexName: "plain", indexKey: key });
+  await expect(client.loadIndex({ indexName: "plain", indexKey: indexKey() })).rejects.toThrow(
+    /this key provider \(key file\) does not open .* created with a key itself.* needs that key instead/,
+  );
+  await expect(client.loadIndex({ indexName: "provided", indexKey: key })).rejects.toThrow(
+    /created by such a provider needs the provider instead of the key in its file$/,
+  );
+});
+
 test("a key that does not open the index says what usually happened", async () => {
   await using client = open();
   await client.createIndex({ indexName: "notes", indexKey: generateKey() });

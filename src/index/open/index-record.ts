@@ -135,7 +135,7 @@ export async function wrapKeysOf(
 ): Promise<WrapKeys> {
   const { scope, entries } = parseRecord(record);
   const keys = await openWrap(source, scope, entries, signal);
-  if (keys === undefined) throw wrongKey(record);
+  if (keys === undefined) throw wrongKey(record, source);
   return keys;
 }
 
@@ -266,12 +266,15 @@ function otherFormat(indexName: string, version: number): SealdexError {
   );
 }
 
-function wrongKey({ indexName }: StoredRecord): SealdexError {
-  return new SealdexError(
-    "wrong_index_key",
-    `index "${indexName}": this key does not open the index (a wrong or revoked key). A program that calls ` +
-      'generateKey() each time it runs has a new key each time: keep the key, or use fileKey("./notes.key", { create: true })',
-  );
+function wrongKey({ indexName }: StoredRecord, source?: KeySource): SealdexError {
+  const advice =
+    source !== undefined && "wrap" in source
+      ? `this key provider (${source.name}) does not open the index: it wrapped no key of it, or its wrap was revoked. ` +
+        "An index that was created with a key itself, as by --key-file or index_key, needs that key instead of a provider"
+      : "this key does not open the index (a wrong or revoked key). A program that calls generateKey() each time it runs " +
+        'has a new key each time: keep the key, or use fileKey("./notes.key", { create: true }). An index that was ' +
+        "created by such a provider needs the provider instead of the key in its file";
+  return new SealdexError("wrong_index_key", `index "${indexName}": ${advice}`);
 }
 
 /** Whether it is known from which version on the generation in force counts. */
