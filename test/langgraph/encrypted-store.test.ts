@@ -94,6 +94,18 @@ describe.each([
     expect(address(await plain.search([]))).toEqual(["notes/1"]);
   });
 
+  test("a put names dims that are not those of the model, and stores nothing", async () => {
+    const named = { indexName: `items ${made++}`, indexKey: generateKey(), ...place };
+    const wrong = new EncryptedStore({ ...named, index: { dims: 1536, embeddings } } as never);
+    await expect(wrong.put(["notes"], "1", { note: "Herons hunt" })).rejects.toMatchObject({
+      code: "dimension_mismatch",
+      message: `index.dims: expected ${dims}, the dimension of the model's vectors, got 1536`,
+    });
+    const right = new EncryptedStore({ ...named, index: { dims, embeddings } } as never);
+    await right.put(["notes"], "2", { note: "Herons hunt" });
+    expect(address(await right.search([], { query: "herons" }))).toEqual(["notes/2"]);
+  });
+
   test("a store without a model lists, writes and deletes the items of one that has words and meaning", async () => {
     const named = { indexName: `items ${made++}`, indexKey: generateKey(), ...place };
     const meaning = { dims, embeddings, fields: ["note"] };
@@ -365,6 +377,14 @@ test.each([
   };
   const expected = await embedded((index) => new InMemoryStore({ index: index as never }));
   expect(await embedded(newStore)).toEqual(expected);
+});
+
+test("a text instead of an array of paths is refused, since no search would find by its characters", async () => {
+  expect(() => newStore({ dims, embeddings, fields: "note" as never })).toThrow(
+    "index.fields: expected an array of paths, got string",
+  );
+  const put = newStore({ dims, embeddings }).put(["notes"], "1", { note: "Herons" }, "note" as never);
+  await expect(put).rejects.toThrow("index: expected an array of paths, got string");
 });
 
 test("puts of two processes in one millisecond are told apart", async () => {

@@ -27,7 +27,17 @@ import {
   takeStoreOptions,
   type VectorStoreArgsWithout,
 } from "../store-options.js";
-import { blankOf, type EmbeddedText, itemId, rowFilter, rowId, rowOf, textsAt, toRows } from "./item-rows.js";
+import {
+  blankOf,
+  checkDims,
+  type EmbeddedText,
+  itemId,
+  rowFilter,
+  rowId,
+  rowOf,
+  textsAt,
+  toRows,
+} from "./item-rows.js";
 import {
   bestOfEach,
   latestRows,
@@ -50,6 +60,7 @@ import {
   type StoreSearchOperation,
   type StoreSearchOptions,
   takeListing,
+  takePaths,
   takePut,
   takeSearch,
 } from "./operations.js";
@@ -124,7 +135,7 @@ export class EncryptedStore extends BaseStore {
     this.#probing = storeProbing(own);
     this.#models = new Models(own.models);
     this.#embedder = index && this.#models.embedder(index.embeddings, "embeddings");
-    this.#fields = [...(index?.fields ?? ["$"])];
+    this.#fields = takePaths(index?.fields ?? ["$"], "index.fields");
     this.#dims = index?.dims;
     this.#blank = blankOf(index?.dims);
   }
@@ -247,6 +258,7 @@ export class EncryptedStore extends BaseStore {
     const distinct = [...new Set(texts.flat())];
     if (distinct.length === 0) return found;
     const embedded = await this.#embedder.embedDocuments(distinct);
+    checkDims(embedded[0], this.#blank);
     const byText = new Map(distinct.map((text, i) => [text, embedded[i]]));
     const toRow = (text: string): EmbeddedText => ({
       vector: byText.get(text) as number[],

@@ -66,6 +66,15 @@ export function blankOf(dimension = 1, dims = dimension): number[] {
   return Array.from({ length: dimension }, () => 0);
 }
 
+/** Throws `dimension_mismatch` if a model's vector is not as long as the vector of rows without one. */
+export function checkDims(vector: ArrayLike<number>, blank: ArrayLike<number>): void {
+  if (vector.length === blank.length) return;
+  throw new SealdexError(
+    "dimension_mismatch",
+    `index.dims: expected ${vector.length}, the dimension of the model's vectors, got ${blank.length}`,
+  );
+}
+
 /** The rows of an item: one per text, or one with the vector `blank` if there are none. */
 export function toRows(
   item: Omit<ItemRow, "indexed" | "row" | "rows" | "of">,

@@ -9,7 +9,7 @@ import type {
   SearchOperation,
 } from "@langchain/langgraph-checkpoint";
 import { type Filter, takeFilter } from "../../api/filter/compile.js";
-import { checkInteger, invalid } from "../../checks/input.js";
+import { checkInteger, invalid, typeName } from "../../checks/input.js";
 import { optionNames, takeOptions } from "../../checks/option-names.js";
 import { type QuerySyntax, takeQueryText } from "../hybrid-search.js";
 import { takeValue, type ValueWithBytes } from "./value-with-bytes.js";
@@ -51,8 +51,14 @@ export function takePut(operation: PutOperation): Put {
     namespace: [...namespace],
     key,
     value: value === null ? null : takeValue(value),
-    ...(index !== undefined && { index: index === false ? index : [...index] }),
+    ...(index !== undefined && { index: index === false ? index : takePaths(index, "index") }),
   };
+}
+
+/** Copies paths of a value. A text is refused: its characters would be paths that no value has. */
+export function takePaths(paths: unknown, where: string): string[] {
+  if (Array.isArray(paths) && paths.every((path) => typeof path === "string")) return [...paths];
+  throw invalid(`${where}: expected an array of paths, got ${typeName(paths)}`);
 }
 
 export interface StoreSearch extends SearchOperation {
