@@ -130,6 +130,8 @@ const elsewhere = {
   embedding: '"embeddings"',
   distance: '"metric"',
   scoreThreshold: "ScoreThresholdRetriever of @langchain/classic",
+  // The first property of LangChain's Embeddings, given where the options belong.
+  caller: "new EncryptedVectorStore(embeddings, options)",
 };
 const withClient = optionNames<StoreOptions & { client: Client }>(
   "store",

@@ -110,11 +110,18 @@ test.each([
   ["scoreThreshold", "ScoreThresholdRetriever of @langchain/classic"],
   ["localFolder", '"models.localFolder"'],
   ["indexname", '"indexName"'],
+  ["caller", "new EncryptedVectorStore(embeddings, options)"],
 ])("the name %s of another place is named in the message with ours", (name, ours) => {
   const given = { ...args(), [name]: "a" } as never;
   expect(() => new EncryptedVectorStore(embeddings, given)).toThrow(
     `unknown property "${name}"; did you mean ${ours}?`,
   );
+});
+
+test("embeddings without options, or after them, are answered with the order of the two", () => {
+  const order = "did you mean new EncryptedVectorStore(embeddings, options)?";
+  expect(() => new EncryptedVectorStore(embeddings as never)).toThrow(order);
+  expect(() => new EncryptedVectorStore(args() as never, embeddings as never)).toThrow(order);
 });
 
 test("a name that is like no other has no suggestion", () => {
