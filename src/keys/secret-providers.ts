@@ -124,7 +124,8 @@ export async function createKeyFile(path: string): Promise<boolean> {
   } catch (cause) {
     // Another process created it in between.
     if (isError(cause) && cause.code === "EEXIST") return false;
-    throw new SealdexError("not_found", "key file: cannot be created", { cause });
+    const hint = isError(cause) && cause.code === "ENOENT" ? ": there is no folder for it" : "";
+    throw new SealdexError("not_found", `key file: cannot be created${hint}`, { cause });
   } finally {
     await rm(draft, { force: true });
   }

@@ -90,7 +90,10 @@ test("without create, or where no file can be created, there is no key", async (
   });
   await refused(fileKey(folder)).toMatchObject({ code: "not_found", message: "key file: cannot be read" });
   const nowhere = fileKey(join(folder, "absent", "notes.key"), { create: true });
-  await refused(nowhere).toMatchObject({ code: "not_found", message: "key file: cannot be created" });
+  await refused(nowhere).toMatchObject({
+    code: "not_found",
+    message: "key file: cannot be created: there is no folder for it",
+  });
   expect(() => fileKey(path, { create: "yes" } as never)).toThrow("create: expected a boolean, got string");
   expect(() => fileKey(path, { created: true } as never)).toThrow('unknown property "created"');
 });

@@ -1,7 +1,8 @@
 /** The key of the index: a file, the keyring of the system, a key management service. Never an argument of a tool. */
 
-import { readFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { userInfo } from "node:os";
+import { dirname } from "node:path";
 import type { IndexKey } from "sealdex/core";
 import { expandHome } from "./location.js";
 
@@ -31,8 +32,12 @@ export async function openKeySource({ reference, create, environment }: KeyRefer
   const [, kind, rest = ""] = /^([a-z-]+):(.+)$/.exec(reference) ?? [];
   const { awsKmsKey, fileKey, passphraseKey, vaultKey } = await import("sealdex/core");
   switch (kind) {
-    case "file":
-      return { indexKey: fileKey(expandHome(rest), { create }) };
+    case "file": {
+      const path = expandHome(rest);
+      // A new machine has no ~/.sealdex yet.
+      if (create) await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      return { indexKey: fileKey(path, { create }) };
+    }
     case "passphrase-file": {
       const passphrase = (await readFile(expandHome(rest), "utf8")).replace(/[\r\n]+$/, "");
       return { indexKey: passphraseKey(passphrase) };

@@ -1,6 +1,7 @@
 /** Locations and keys, as the command line names them. */
 
 import { execFile } from "node:child_process";
+import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -59,6 +60,17 @@ test("a passphrase in a file opens an index again", async () => {
     expect((await call(client, "search", { query: "violets" })).text).toContain("Violets are blue.");
     await client.close();
   }
+  workspace.remove();
+});
+
+test("a new machine gets the folder of the key, which is its owner's alone", async () => {
+  const workspace = new Workspace();
+  const home = join(workspace.root, "home", ".sealdex");
+  const args = ["--key-file", join(home, "notes.key"), "--location", join(home, "mcp")];
+  const client = await connectStdio(args);
+  expect((await call(client, "remember", { text: "Violets are blue." })).text).toContain("Remembered");
+  await client.close();
+  if (process.platform !== "win32") expect(statSync(home).mode & 0o777).toBe(0o700);
   workspace.remove();
 });
 
