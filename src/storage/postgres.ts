@@ -186,24 +186,33 @@ const meanings: Readonly<Record<string, string>> = {
   "53300": "the server has too many connections",
   "57P01": "the server is shutting down",
   "57P03": "the server is starting",
+  NO_PASSWORD: "the server requires a password",
+  NO_TLS: "the server does not offer TLS",
 };
 
 /**
  * Credentials, databases, schemas, permissions, tables, invalid values; read-only sessions; a full
  * disk.
  */
-const refusals = /^(0A|22|28|3D|3F|42|54)|^(25006|53100)$/;
+const refusals = /^(0A|22|28|3D|3F|42|54)|^(25006|53100|NO_PASSWORD|NO_TLS)$/;
+
+const ownErrors: readonly (readonly [RegExp, string])[] = [
+  [/^Connection terminated/, "ECONNRESET"],
+  [/password must be a/, "NO_PASSWORD"],
+  [/does not support SSL/, "NO_TLS"],
+];
 
 function translate(operation: string, error: unknown): SealdexError {
   const code = codeOf(error);
   if (code === "ERR_INVALID_URL" || code === "URIError") return malformed();
   // pg's own errors have no code.
   const said = code === noCode && isError(error) ? error.message : "";
+  const [, own] = ownErrors.find(([words]) => words.test(said)) ?? [];
   const cause = /timeout/i.test(said)
     ? new TimeoutError()
-    : said.startsWith("Connection terminated")
-      ? Object.assign(new Error(), { code: "ECONNRESET" })
-      : error;
+    : own === undefined
+      ? error
+      : Object.assign(new Error(), { code: own });
   return unavailable("postgres", operation, cause, meanings, refusals);
 }
 

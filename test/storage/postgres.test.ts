@@ -268,13 +268,15 @@ describe("postgres through an outage", unlessInstalled, () => {
     const port = new URL(server.address).port;
     const strings = {
       "28P01": `postgres://${user}:${secret}@127.0.0.1:${port}/postgres`,
+      NO_PASSWORD: `postgres://${user}@127.0.0.1:${port}/postgres`,
+      NO_TLS: `${server.address}?sslmode=verify-full`,
       "3D000": server.address.replace(/\/postgres$/, `/${secret}`),
       ECONNREFUSED: `postgres://${user}:${secret}@127.0.0.1:${closed}/${user}`,
       "ENOTFOUND|EAI_AGAIN": `postgres://${user}:${secret}@no-such-host.invalid/${user}`,
     };
     for (const [code, wrong] of Object.entries(strings)) {
       // A refusal is not tried again; for a host that is not there, retries would wait.
-      const store = /^\d/.test(code)
+      const store = /^(\d|NO_)/.test(code)
         ? openLocation({ location: "postgres", connectionString: wrong })
         : createPostgresStore({ connectionString: wrong });
       for (const call of [() => store.read("a", beginning), () => store.create("a", Uint8Array.of(1))]) {
