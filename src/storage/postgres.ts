@@ -54,23 +54,22 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
   const connectionString = client === undefined ? checkConnectionString(options.connectionString) : "";
   const semaphore = createSemaphore(operationsMax);
   const running = new Set<Promise<unknown>>();
-  let opening: Promise<{ pool: PostgresPool; close: () => Promise<void> }> | undefined;
+  let opening: Promise<OpenPool> | undefined;
 
   async function query(pool: PostgresPool, text: string, values: unknown[]) {
     // On a time-out, pg closes the connection together with the statement.
     return withTimeout(timeoutMs + connectTimeoutMs, pool.query({ text, values, query_timeout: timeoutMs }));
   }
 
-  async function open() {
+  async function open(): Promise<OpenPool> {
     const opened =
-      client === undefined
-        ? await createPool(connectionString, running)
-        : { pool: client, close: async () => {} };
+      client === undefined ? await createPool(connectionString) : { pool: client, close: async () => {} };
     try {
       await createTable(opened.pool);
       return opened;
     } catch (error) {
-      await opened.close();
+      // The running operations wait for this.
+      await opened.close([]);
       throw error;
     }
   }
@@ -159,7 +158,7 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
 
     async close() {
       await opening?.then(
-        (opened) => opened.close(),
+        (opened) => opened.close(running),
         () => undefined, // () => undefined, // The connection never opened, and the caller was told.
       );
     },
@@ -231,7 +230,13 @@ async function loadPg() {
   }
 }
 
-async function createPool(connectionString: string, running: ReadonlySet<Promise<unknown>>) {
+interface OpenPool {
+  readonly pool: PostgresPool;
+  /** Waits for these operations first. */
+  readonly close: (running: Iterable<Promise<unknown>>) => Promise<void>;
+}
+
+async function createPool(connectionString: string): Promise<OpenPool> {
   const { Pool } = await loadPg();
   const pool = new Pool({
     connectionString,
@@ -241,14 +246,14 @@ async function createPool(connectionString: string, running: ReadonlySet<Promise
   });
   // The pool replaces connections that break while idle; without a listener the process would exit.
   pool.on("error", () => undefined);
-  return { pool, close: () => end(pool, running) };
+  return { pool, close: (running) => end(pool, running) };
 }
 
 /**
  * Waits for running operations, which an ended pool would leave unanswered, and for the server's
  * goodbye, unless the server does not respond.
  */
-async function end(pool: { end(): Promise<void> }, running: ReadonlySet<Promise<unknown>>): Promise<void> {
+async function end(pool: { end(): Promise<void> }, running: Iterable<Promise<unknown>>): Promise<void> {
   try {
     await withTimeout(
       closeTimeoutMs,
