@@ -95,7 +95,7 @@ async function readKeyFile(path: string): Promise<KeyObject> {
   } catch (cause) {
     const hint =
       isError(cause) && cause.code === "ENOENT"
-        ? "there is none at its path. With { create: true }, a new index gets one; for an index that exists, bring back a copy"
+        ? "there is none at its path. With { create: true }, a new index gets one; for an index that exists, restore a copy of it"
         : "cannot be read";
     throw new SealdexError("not_found", `key file: ${hint}`, { cause });
   }

@@ -159,7 +159,7 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
     async close() {
       await opening?.then(
         (opened) => opened.close(running),
-        () => undefined, // () => undefined, // The connection never opened, and the caller was told.
+        () => undefined, // The connection never opened, and the caller was told.
       );
     },
   };

@@ -75,7 +75,9 @@ test("never makes a key for an index that exists: it says that the file is absen
   await using later = open();
   await expect(later.loadIndex({ indexName: "notes", indexKey: indexKey() })).rejects.toMatchObject({
     code: "not_found",
-    message: expect.stringMatching(/^key file: there is none at its path\. .*bring back a copy$/) as string,
+    message: expect.stringMatching(
+      /^key file: there is none at its path\. .*restore a copy of it$/,
+    ) as string,
   });
   expect(await readdir(folder)).toEqual(["data"]);
 });
