@@ -27,17 +27,7 @@ import {
   takeStoreOptions,
   type VectorStoreArgsWithout,
 } from "../store-options.js";
-import {
-  blankOf,
-  checkDims,
-  type EmbeddedText,
-  itemId,
-  rowFilter,
-  rowId,
-  rowOf,
-  textsAt,
-  toRows,
-} from "./item-rows.js";
+import { blankOf, type EmbeddedText, itemId, rowFilter, rowId, rowOf, textsAt, toRows } from "./item-rows.js";
 import {
   bestOfEach,
   latestRows,
@@ -258,7 +248,6 @@ export class EncryptedStore extends BaseStore {
     const distinct = [...new Set(texts.flat())];
     if (distinct.length === 0) return found;
     const embedded = await this.#embedder.embedDocuments(distinct);
-    checkDims(embedded[0], this.#blank);
     const byText = new Map(distinct.map((text, i) => [text, embedded[i]]));
     const toRow = (text: string): EmbeddedText => ({
       vector: byText.get(text) as number[],

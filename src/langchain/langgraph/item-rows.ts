@@ -66,21 +66,22 @@ export function blankOf(dimension = 1, dims = dimension): number[] {
   return Array.from({ length: dimension }, () => 0);
 }
 
-/** Throws `dimension_mismatch` if a model's vector is not as long as the vector of rows without one. */
-export function checkDims(vector: ArrayLike<number>, blank: ArrayLike<number>): void {
-  if (vector.length === blank.length) return;
-  throw new SealdexError(
-    "dimension_mismatch",
-    `index.dims: expected ${vector.length}, the dimension of the model's vectors, got ${blank.length}`,
-  );
-}
-
-/** The rows of an item: one per text, or one with the vector `blank` if there are none. */
+/**
+ * The rows of an item: one per text, or one with the vector `blank` if there are none. Throws `dimension_mismatch` if the vectors
+ * of texts have another dimension than `blank`.
+ */
 export function toRows(
   item: Omit<ItemRow, "indexed" | "row" | "rows" | "of">,
   texts: readonly EmbeddedText[],
   blank: readonly number[],
 ): Item[] {
+  const other = texts.find(({ vector }) => vector.length !== blank.length);
+  if (other !== undefined) {
+    throw new SealdexError(
+      "dimension_mismatch",
+      `index.dims: expected ${other.vector.length}, the dimension of the model's vectors, got ${blank.length}`,
+    );
+  }
   const id = itemId(item.namespace, item.key);
   const indexed = texts.length > 0;
   const all: readonly EmbeddedText[] = indexed ? texts : [{ vector: blank }];
