@@ -54,10 +54,15 @@ export function generateKey(): string {
   return randomBytes(keyBytes).toString("hex");
 }
 
+/** Whether a text is a key. */
+export function isHexKey(text: string): boolean {
+  return /^[0-9a-fA-F]{64}$/.test(text);
+}
+
 /** Parses the caller's key. Throws `invalid_request`; the message never repeats the key. */
 export function parseIndexKey(key: unknown): KeyObject {
   if (typeof key === "string") {
-    if (!/^[0-9a-fA-F]{64}$/.test(key)) {
+    if (!isHexKey(key)) {
       const received =
         key.length === 64
           ? "64 characters, not all hexadecimal"

@@ -6,7 +6,7 @@ import { link, open, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { invalid, typeName } from "../checks/input.js";
 import { optionNames, takeOptions } from "../checks/option-names.js";
-import { generateKey, keyBytes, parseIndexKey, secretKey } from "../crypto/keys.js";
+import { generateKey, isHexKey, keyBytes, parseIndexKey, secretKey } from "../crypto/keys.js";
 import { type ObjectContext, onlyKey, openObject, sealObject } from "../crypto/sealed-object.js";
 import { SealdexError } from "../errors.js";
 import { isError } from "../checks/value-kinds.js";
@@ -82,9 +82,9 @@ export function fileKey(path: string, options: FileKeyOptions = {}): KeyProvider
   };
 }
 
-/** Its path is in errors, and would be the name of a new file. */
+/** Errors would repeat a key instead of the path, and a new file would be named by it. */
 function checkNoKey(path: string): void {
-  if (/^[0-9a-f]{64}$/i.test(path)) throw invalid("key file: expected its path, got a key");
+  if (isHexKey(path)) throw invalid("key file: expected its path, got a key");
 }
 
 async function readKeyFile(path: string): Promise<KeyObject> {

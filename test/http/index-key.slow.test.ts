@@ -99,6 +99,7 @@ describe("a key file", () => {
     expect(attempt(path)).toThrow(
       `SEALDEX_INDEX_KEY: ${path}: expected a file with a key, 64 hexadecimal characters`,
     );
+    expect(attempt(generateKey())).toThrow(/^SEALDEX_INDEX_KEY: key file: expected its path, got a key$/);
     expect(attempt("/nowhere/index.key")).toThrow(
       /^SEALDEX_INDEX_KEY: \/nowhere\/index.key: the file cannot be read \(ENOENT\)$/,
     );

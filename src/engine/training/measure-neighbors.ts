@@ -57,7 +57,7 @@ export function* observeNeighbors(
     const lists = Uint32Array.from({ length: n }, (_, row) =>
       row < seen.length ? seen[row] : positionOfLeast(squares[row - seen.length]),
     );
-    yield* distances.compareRows(positions.length, 1);
+    yield* distances.compareWithRows(positions.length, 1);
     const meanToRows = new Float32Array(n);
     distances.copyToRows(0, meanToRows);
     const far = new FarQueries({
@@ -83,7 +83,7 @@ export function* observeNeighbors(
     let fromOutside = 0;
     for (let first = 0; first < positions.length; first += queriesTogether) {
       const count = Math.min(queriesTogether, positions.length - first);
-      yield* distances.compareRows(first, count, estimated?.rows);
+      yield* distances.compareWithRows(first, count, estimated?.rows);
       onCompared(count * n);
       const outside: number[] = [];
       for (let number = first; number < first + count; number++) {
@@ -95,7 +95,7 @@ export function* observeNeighbors(
         yield;
       }
       // By vectors: estimates are of rows like the query.
-      if (estimated && outside.length > 0) yield* distances.compareRows(first, count);
+      if (estimated && outside.length > 0) yield* distances.compareWithRows(first, count);
       for (const number of outside) {
         const query = read(number);
         // Copies of a row are the last ones that the opposite query finds.

@@ -63,8 +63,8 @@ export class SampleDistances {
     return { squares, lengths };
   }
 
-  /** Compares the rows of the sample, or these in their place, with `n` queries from `first` on, at most `queriesTogether`. */
-  compareRows(first: number, n: number, { at } = this.#sample): Work<void> {
+  /** Compares `n` queries from `first` on, at most `queriesTogether`, with the rows of the sample, or with these. */
+  compareWithRows(first: number, n: number, { at } = this.#sample): Work<void> {
     const { n: rows, dimension } = this.#sample;
     const queries = { at: this.#queries.at + 4 * first * dimension, n };
     return compareRows(queries, { at, n: rows }, dimension, this.#center, this.#toRows);

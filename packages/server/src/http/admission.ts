@@ -51,7 +51,7 @@ export function limitRequests(scope: Server, limits: Limits): void {
   });
 }
 
-/** Requests whose handlers run. Most run to their end if the client leaves: a training, a write. */
+/** The work of requests. Most of it does not end when the client leaves: a training, a write. */
 const works = new WeakMap<FastifyRequest, Promise<unknown>>();
 
 function noteWork(scope: Server): void {

@@ -1,12 +1,12 @@
 /** Shapes for operators: health, training status. */
 
 import { Type } from "typebox";
-import { answers } from "./shapes.js";
+import { answers, failures } from "./shapes.js";
 
 export const metrics = {
   tags: ["service"],
   summary: "Metrics for Prometheus. Takes the API key as Authorization: Bearer, too.",
-  response: { ...answers(Type.String()), 200: { content: { "text/plain": { schema: Type.String() } } } },
+  response: { ...failures, 200: { content: { "text/plain": { schema: Type.String() } } } },
 };
 
 /** Items at which an index is first trained automatically. */

@@ -46,10 +46,12 @@ export function parseIndexKeyProvider(reference: string, environment: Environmen
 
 /** Checked now: later, a missing file would look like a missing index to clients. */
 function fileProvider(path: string): KeyProvider {
+  // Refuses a key instead of the path, which the messages below would repeat.
+  const provider = fileKey(path);
   if (!/^\s*[\da-f]{64}\s*$/i.test(readTextFile(path))) {
     throw invalid(`${path}: expected a file with a key, 64 hexadecimal characters`);
   }
-  return fileKey(path);
+  return provider;
 }
 
 /** `?endpoint=https://…` for a regional or private endpoint. */
