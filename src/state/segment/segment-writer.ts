@@ -66,75 +66,34 @@ export function* writeSegment(
   encoding: Encoding,
   texts?: RowTexts,
 ): Work<SealedSegment> {
-  const { dimension } = batch;
   const { order, runs } = batch.grouped ?? (yield* groupByList(batch, encoding));
   yield;
   const rows = rowsAt(batch.rows, order);
-  const codes: FooterDraft["codes"][number][] = [];
   const blocks = cutRuns(runs, rowsOfCodeBlock(encoding));
   yield;
   const { fingerprints, rowBytes } = yield* survey(rows);
   const parts = new SealedParts(keys, context, expectedBytes(batch, rowBytes, blocks, encoding.codec));
   yield;
-  for (let next = 0; next < blocks.length;) {
-    const group = leading(blocks, next, rowsEncodedBytes / (4 * dimension));
-    next += group.length;
-    const encoded = yield* together(
-      group.map(({ list, firstRow, rows: count }) =>
-        batch.source.encode(order.subarray(firstRow, firstRow + count), list, encoding),
-      ),
-    );
-    yield;
-    for (const [i, { list, firstRow, rows: count }] of group.entries()) {
-      const own = fingerprints.subarray(4 * firstRow, 4 * (firstRow + count));
-      const length = parts.seal(bytesOf(own), ...encoded[i].codes);
-      codes.push({ length, firstRow, rows: count, list, radius: encoded[i].radius });
-      yield* parts.pauseIfDue();
-    }
-    yield;
-  }
-
-  const spilled: FooterDraft["spilled"][number][] = [];
-  for (const plaintext of yield* encodeSecondLists(batch.source, { order, runs }, encoding)) {
-    spilled.push({ length: parts.seal(plaintext) });
-  }
-
+  // In the order in which readers expect them.
+  const codes = yield* sealCodes(batch, { order, blocks, fingerprints }, encoding, parts);
+  const spilled = yield* sealSecondLists(batch.source, { order, runs }, encoding, parts);
   yield;
   const records = yield* sealPages(rows.length, (i) => rows.at(i).record, recordPageBytes, parts);
   yield;
   const contents = yield* sealPages(rows.length, (i) => rows.at(i).contents, pageBytes, parts);
-
   yield;
   const terms = texts && (yield* sealTerms(rows, texts, parts));
-
   yield;
-  const { ids: idsInOrder, entry } = yield* sortedIdsOf(rows, fingerprints);
-  const idPages = yield* sealPages(rows.length, entry, pageBytes, parts);
-  const sortedIds = idPages.map((page) => ({ ...page, firstId: idsInOrder[page.firstRow] }));
-
+  const sortedIds = yield* sealSortedIds(rows, fingerprints, parts);
   yield;
   const columns = yield* sealColumns(rows, parts);
-
   yield;
-  const expiries: FooterDraft["expiries"][number][] = [];
-  for (const { plaintext, firstTime } of yield* encodeExpiries(rows)) {
-    expiries.push({ length: parts.seal(plaintext), firstTime });
-    yield* parts.pauseIfDue();
-  }
-
+  const expiries = yield* sealExpiries(rows, parts);
   yield;
-  const entries = yield* buildEntries(fingerprints, batch.deleted);
-  yield;
-  const ids: FooterDraft["ids"][number][] = [];
-  for (let start = 0; start < entries.length; start += idBlockEntries * entryWords) {
-    const block = entries.subarray(start, start + idBlockEntries * entryWords);
-    ids.push({ length: parts.seal(bytesOf(block)), firstWord: block[0] });
-    yield* parts.pauseIfDue();
-  }
-
+  const ids = yield* sealIdTable(fingerprints, batch.deleted, parts);
   yield;
   const footer = encodeFooter({
-    dimension,
+    dimension: batch.dimension,
     rows: rows.length,
     codes,
     spilled,
@@ -210,6 +169,49 @@ function leading<B extends { readonly rows: number }>(
   return blocks.slice(first, end);
 }
 
+/** Fingerprints and codes of the rows of each block. Blocks of a few megabytes of vectors are encoded in parallel. */
+function* sealCodes(
+  { dimension, source }: Batch,
+  written: {
+    readonly order: Uint32Array;
+    readonly blocks: readonly WrittenRows[];
+    readonly fingerprints: Uint32Array;
+  },
+  encoding: Encoding,
+  sealing: SealedParts,
+): Work<FooterDraft["codes"]> {
+  const { order, blocks, fingerprints } = written;
+  const sealed: FooterDraft["codes"][number][] = [];
+  for (let next = 0; next < blocks.length;) {
+    const group = leading(blocks, next, rowsEncodedBytes / (4 * dimension));
+    next += group.length;
+    const encoded = yield* together(
+      group.map(({ list, firstRow, rows }) =>
+        source.encode(order.subarray(firstRow, firstRow + rows), list, encoding),
+      ),
+    );
+    yield;
+    for (const [i, { list, firstRow, rows }] of group.entries()) {
+      const own = fingerprints.subarray(4 * firstRow, 4 * (firstRow + rows));
+      const length = sealing.seal(bytesOf(own), ...encoded[i].codes);
+      sealed.push({ length, firstRow, rows, list, radius: encoded[i].radius });
+      yield* sealing.pauseIfDue();
+    }
+    yield;
+  }
+  return sealed;
+}
+
+function* sealSecondLists(
+  source: RowSource,
+  grouped: Grouped,
+  encoding: Encoding,
+  sealing: SealedParts,
+): Work<FooterDraft["spilled"]> {
+  const blocks = yield* encodeSecondLists(source, grouped, encoding);
+  return blocks.map((plaintext) => ({ length: sealing.seal(plaintext) }));
+}
+
 /** Seals entries of n rows in pages of at most `bytesMax`, at least one entry each. */
 function* sealPages(
   n: number,
@@ -271,6 +273,16 @@ function* sealTerms(rows: Rows, rowTexts: RowTexts, sealing: SealedParts): Work<
   return { texts, length, lengthBytes, lengths, postings, dictionary };
 }
 
+function* sealSortedIds(
+  rows: Rows,
+  fingerprints: Uint32Array,
+  sealing: SealedParts,
+): Work<FooterDraft["sortedIds"]> {
+  const { ids, entry } = yield* sortedIdsOf(rows, fingerprints);
+  const pages = yield* sealPages(rows.length, entry, pageBytes, sealing);
+  return pages.map((page) => ({ ...page, firstId: ids[page.firstRow] }));
+}
+
 /** Small columns of one group share a block. */
 function* sealColumns(rows: Rows, sealing: SealedParts): Work<FooterDraft["columns"][number][]> {
   const sealed: FooterDraft["columns"][number][] = [];
@@ -296,6 +308,32 @@ function* sealColumns(rows: Rows, sealing: SealedParts): Work<FooterDraft["colum
     bytes += column.bytes.length;
   }
   flush();
+  return sealed;
+}
+
+function* sealExpiries(rows: Rows, sealing: SealedParts): Work<FooterDraft["expiries"]> {
+  const sealed: FooterDraft["expiries"][number][] = [];
+  for (const { plaintext, firstTime } of yield* encodeExpiries(rows)) {
+    sealed.push({ length: sealing.seal(plaintext), firstTime });
+    yield* sealing.pauseIfDue();
+  }
+  return sealed;
+}
+
+/** The fingerprints of rows and deleted items, in order. */
+function* sealIdTable(
+  fingerprints: Uint32Array,
+  deleted: Batch["deleted"],
+  sealing: SealedParts,
+): Work<FooterDraft["ids"]> {
+  const entries = yield* buildEntries(fingerprints, deleted);
+  yield;
+  const sealed: FooterDraft["ids"][number][] = [];
+  for (let start = 0; start < entries.length; start += idBlockEntries * entryWords) {
+    const block = entries.subarray(start, start + idBlockEntries * entryWords);
+    sealed.push({ length: sealing.seal(bytesOf(block)), firstWord: block[0] });
+    yield* sealing.pauseIfDue();
+  }
   return sealed;
 }
 
