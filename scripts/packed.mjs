@@ -30,10 +30,14 @@ export function packAll(work, which = packages) {
   );
 }
 
-/** Creates a project and runs `npm install` with these names, in the versions that this repository is tested with. */
-export function createProject(folder, names, tarballs) {
+/**
+ * Creates a project and runs `npm install` with these names, in the versions that this repository is tested with, and with
+ * others whose versions are given.
+ */
+export function createProject(folder, names, tarballs, others = {}) {
   mkdirSync(folder, { recursive: true });
-  const dependencies = Object.fromEntries(names.map((name) => [name, devDependencies[name] ?? "latest"]));
+  const ours = Object.fromEntries(names.map((name) => [name, devDependencies[name] ?? "latest"]));
+  const dependencies = { ...ours, ...others };
   writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, dependencies }));
   installPacked(folder, tarballs);
 }
