@@ -6,7 +6,7 @@ import { gunzipSync } from "node:zlib";
 import type { Metric } from "sealdex/core";
 import { seededRandom } from "../../src/engine/random.js";
 import { clustered, gaussian } from "../engine/data.js";
-import { rowsOf, squaredL2 } from "../engine/oracle.js";
+import { dot, rowsOf, squaredL2 } from "../engine/oracle.js";
 
 export interface RecallSet {
   readonly metric: Metric;
@@ -121,17 +121,15 @@ export function filtersOf({ rows }: RecallSet): Filter[] {
 
 /** Squared distances of a query from all rows, under cosine those of the directions. */
 export function squaresTo({ metric, rows }: RecallSet, query: Float32Array): Float64Array {
-  if (metric !== "cosine") return Float64Array.from(rows, (row) => squaredL2(query, row));
-  const norm = (vector: Float32Array) => Math.hypot(...vector);
-  const direction = query.map((x) => x / norm(query));
-  return Float64Array.from(rows, (row) => {
-    let [dot, square] = [0, 0];
-    for (let i = 0; i < row.length; i++) {
-      dot += row[i] * direction[i];
-      square += row[i] * row[i];
-    }
-    return 2 - (2 * dot) / Math.sqrt(square);
-  });
+  const squares = new Float64Array(rows.length);
+  const length = Math.sqrt(dot(query, query));
+  for (const [number, row] of rows.entries()) {
+    squares[number] =
+      metric === "cosine"
+        ? 2 - (2 * dot(row, query)) / (length * Math.sqrt(dot(row, row)))
+        : squaredL2(query, row);
+  }
+  return squares;
 }
 
 /** At most `count` of the values, ascending: a sort of all of them for each query would take most of the time. */
@@ -142,7 +140,8 @@ export function smallest(
 ): Float64Array {
   const kept = new Float64Array(count);
   let size = 0;
-  for (const [row, value] of values.entries()) {
+  for (let row = 0; row < values.length; row++) {
+    const value = values[row];
     if ((size === count && value >= kept[size - 1]) || !isThere(row)) continue;
     if (size < count) size++;
     let place = size - 1;
