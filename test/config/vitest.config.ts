@@ -120,6 +120,7 @@ const mutation: Test = {
 const integrations: Test = {
   ...common,
   include: ["packages/*/test/**/*.test.ts"],
+  maxWorkers: "100%",
   reporters: [new ClosingReporter()],
 };
 
