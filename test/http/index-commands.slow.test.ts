@@ -1,7 +1,7 @@
 /** The commands of docs/service.md for indexes, as their users run them. Needs a build. */
 
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -104,6 +104,22 @@ test("import makes an index and its key, from lines of another store", async () 
   expect((await command(args, '{"id":"b","vector":[1,1]}\n')).stderr).toBe("");
   const { stdout } = await command(["index", "describe", "moved", "--key-file", "moved.key"]);
   expect(JSON.parse(stdout)).toMatchObject({ items: 3, metric: "cosine", dimension: 2 });
+});
+
+test.each<[string[], RegExp]>([
+  [["index", "create", "new", "--dimension", "abc"], /dimension/],
+  [["index", "create", "new", "--shards", "none"], /shards/],
+  [["index", "create", "new", "--dimension", "3", "--model", "default"], /dimension: expected 1024/],
+  [["index", "create", "kept"], /it already exists/],
+  [["import", "--create", "--index", "new", "--dimension", "abc"], /dimension/],
+  [["import", "--create", "--index", "new", "--from-line", "first"], /--from-line: expected an integer/],
+])("%j makes neither an index nor a key file", async (args, message) => {
+  await command(["index", "create", "kept", "--key-file", "kept.key"]);
+  await expect(command([...args, "--key-file", "new.key"])).rejects.toMatchObject({
+    stderr: expect.stringMatching(message),
+  });
+  expect(await readdir(folder)).not.toContain("new.key");
+  expect((await command(["index", "list"])).stdout).toBe("kept\n");
 });
 
 test.each<[string[], RegExp]>([

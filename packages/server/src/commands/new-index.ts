@@ -1,9 +1,18 @@
 /** Creates indexes, for `index create` and `import --create`. */
 
 import { type Command, Option } from "commander";
-import type { CreateIndexOptions, EmbeddedClient, IndexConfigInput, VectorIndex } from "sealdex/core";
+import {
+  createClient,
+  type CreateIndexOptions,
+  type EmbeddedClient,
+  generateKey,
+  type IndexConfigInput,
+  type IndexKey,
+  SealdexError,
+  type VectorIndex,
+} from "sealdex/core";
 import type { Settings } from "../settings/settings.js";
-import { indexKeyOf, type KeyArguments, newKeyIn } from "./open-index.js";
+import { clientOptions, indexKeyOf, type KeyArguments, newKeyIn } from "./open-index.js";
 
 export interface DefinitionArguments extends KeyArguments {
   readonly type: "ivfflat" | "ivf" | "ivfpq";
@@ -30,15 +39,36 @@ export function withDefinition(command: Command): Command {
     .option("--shards <number>", "create a collection of so many indexes");
 }
 
-/** A key file that does not exist gets a new key. */
+/** A key file that does not exist gets a new key, unless the index cannot be created. */
 export async function createIndex(
   settings: Settings,
   client: EmbeddedClient,
   indexName: string,
-  { type, dimension, metric, model, textIndex, shards, keyFile }: DefinitionArguments,
+  { keyFile, ...definition }: DefinitionArguments,
 ): Promise<VectorIndex> {
-  const indexKey =
-    keyFile === undefined ? await indexKeyOf(settings, keyFile) : await newKeyIn(keyFile, "--key-file");
+  if (keyFile === undefined) {
+    return createWith(client, indexName, await indexKeyOf(settings, keyFile), definition);
+  }
+  if ((await client.listIndexes()).includes(indexName)) {
+    throw new SealdexError("already_exists", `index "${indexName}": it already exists`);
+  }
+  // In memory, all options are checked before a key is written.
+  const { models } = clientOptions(settings);
+  const rehearsal = createClient({ indexLocation: { location: "memory" }, models });
+  try {
+    await createWith(rehearsal, indexName, generateKey(), definition);
+  } finally {
+    await rehearsal.close();
+  }
+  return createWith(client, indexName, await newKeyIn(keyFile, "--key-file"), definition);
+}
+
+function createWith(
+  client: EmbeddedClient,
+  indexName: string,
+  indexKey: IndexKey,
+  { type, dimension, metric, model, textIndex, shards }: DefinitionArguments,
+): Promise<VectorIndex> {
   const indexConfig: IndexConfigInput = {
     type,
     ...(dimension !== undefined && { dimension: Number(dimension) }),

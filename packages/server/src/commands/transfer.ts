@@ -53,9 +53,13 @@ export function addTransferCommands(program: Command, read: ReadSettings): void 
       .option("--skip-unchanged", "skip items already stored unchanged")
       .option("--create", "create the index if it does not exist, as the other options say"),
   ).action((options: ImportArguments) =>
-    useClient(read, async (client, settings) =>
-      importFrom(await targetOf(settings, client, options), options),
-    ),
+    useClient(read, async (client, settings) => {
+      const fromLine = Number(options.fromLine);
+      // Before an index is created.
+      if (!Number.isSafeInteger(fromLine) || fromLine < 1)
+        throw invalid("--from-line: expected an integer from 1");
+      await importFrom(await targetOf(settings, client, options), fromLine, options);
+    }),
   );
 }
 
@@ -84,15 +88,16 @@ async function exportTo(index: VectorIndex, { filter, after, vectors }: ExportAr
 /** Says after a failure how to resume. */
 async function importFrom(
   index: VectorIndex,
-  { fromLine, skipUnchanged = false }: ImportArguments,
+  fromLine: number,
+  { skipUnchanged = false }: ImportArguments,
 ): Promise<void> {
-  let done = Number(fromLine) - 1;
+  let done = fromLine - 1;
   try {
     const { items, lines } = await withBar((bar) =>
       importItems({
         to: index,
         lines: process.stdin,
-        fromLine: Number(fromLine),
+        fromLine,
         skipUnchanged,
         onProgress: (progress) => {
           done = progress.lines;
