@@ -106,6 +106,17 @@ test("import makes an index and its key, from lines of another store", async () 
   expect(JSON.parse(stdout)).toMatchObject({ items: 3, metric: "cosine", dimension: 2 });
 });
 
+test("import says how to store texts alone in a new index", async () => {
+  const args = ["import", "--create", "--index", "texts", "--key-file", "texts.key"];
+  const line = '{"id":"a","text":"Rotate keys every year."}\n';
+  await expect(command(args, line)).rejects.toMatchObject({
+    stderr: expect.stringMatching(/delete it, and add --model default\nerror: line 1.*no embedding model/),
+  });
+  await command(["index", "delete", "texts", "--key-file", "texts.key", "--yes"]);
+  const { stdout } = await command([...args, "--model", "default"], line);
+  expect(stdout).toBe("Imported 1 items (1 lines).\n");
+});
+
 test.each<[string[], RegExp]>([
   [["index", "create", "new", "--dimension", "abc"], /dimension/],
   [["index", "create", "new", "--shards", "none"], /shards/],

@@ -63,16 +63,23 @@ export function addTransferCommands(program: Command, read: ReadSettings): void 
   );
 }
 
+interface Target {
+  readonly index: VectorIndex;
+  readonly isNew: boolean;
+}
+
 /** The index to import into. */
 async function targetOf(
   settings: Settings,
   client: EmbeddedClient,
   options: ImportArguments,
-): Promise<VectorIndex> {
+): Promise<Target> {
   const { index: indexName, keyFile } = options;
   const isNew = options.create === true && !(await client.listIndexes()).includes(indexName);
-  if (isNew) return createIndex(settings, client, indexName, options);
-  return (await openWithKey(client, settings, indexName, keyFile)).index;
+  const index = isNew
+    ? await createIndex(settings, client, indexName, options)
+    : (await openWithKey(client, settings, indexName, keyFile)).index;
+  return { index, isNew };
 }
 
 async function exportTo(index: VectorIndex, { filter, after, vectors }: ExportArguments): Promise<void> {
@@ -87,9 +94,9 @@ async function exportTo(index: VectorIndex, { filter, after, vectors }: ExportAr
 
 /** Says after a failure how to resume. */
 async function importFrom(
-  index: VectorIndex,
+  { index, isNew }: Target,
   fromLine: number,
-  { skipUnchanged = false }: ImportArguments,
+  { skipUnchanged = false, model }: ImportArguments,
 ): Promise<void> {
   let done = fromLine - 1;
   try {
@@ -107,7 +114,12 @@ async function importFrom(
     );
     process.stdout.write(`Imported ${items} items (${lines} lines).\n`);
   } catch (error) {
-    process.stderr.write(`to resume: --from-line ${done + 1}\n`);
+    const isEmpty = isNew && done < fromLine;
+    const advice =
+      isEmpty && model === undefined
+        ? "the new index embeds no texts: for lines without vectors, delete it, and add --model default"
+        : `to resume: --from-line ${done + 1}`;
+    process.stderr.write(`${advice}\n`);
     throw error;
   }
 }
