@@ -433,14 +433,14 @@ test("refuses ids that are none, and an index over HTTP", async () => {
     () =>
       new EncryptedSaver({ indexName, indexKey, indexLocation: createMemoryStore(), filter: {} } as never),
   ).toThrow(/filter is only for vector stores/);
-  const remote = new EncryptedSaver({
-    indexName,
-    indexKey,
-    baseUrl: service.baseUrl,
-    apiKey: service.apiKey,
-  });
-  expect(await codeOf(remote.getTuple(thread("a")))).toBe("not_supported");
+  const { baseUrl, apiKey } = service;
+  const client = createClient({ baseUrl, apiKey });
+  for (const place of [{ baseUrl, apiKey }, { client }]) {
+    expect(() => new EncryptedSaver({ indexName, indexKey, ...place } as never)).toThrow(
+      /expected storage locations/,
+    );
+  }
   expect(inspect(saver, { depth: 9, showHidden: true })).not.toContain(indexKey);
   expect(JSON.stringify(saver)).toBe('"[EncryptedSaver]"');
-  await Promise.all([saver.stop(), remote.stop()]);
+  await Promise.all([saver.stop(), client.close()]);
 });

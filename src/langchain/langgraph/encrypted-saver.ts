@@ -17,7 +17,9 @@ import {
   TASKS,
   WRITES_IDX_MAP,
 } from "@langchain/langgraph-checkpoint";
+import type { Client } from "../../api/vector-index.js";
 import { checkText, invalid } from "../../checks/input.js";
+import { hasOption } from "../../checks/option-names.js";
 import { isBytes } from "../../checks/value-kinds.js";
 import { SealdexError } from "../../errors.js";
 import {
@@ -28,7 +30,7 @@ import {
   type VectorStoreArgsWithout,
 } from "../store-options.js";
 import { StoreIndex } from "../store-index.js";
-import { type CheckpointGroup, SaverThreads } from "./saver-threads.js";
+import { type CheckpointGroup, needsLocations, SaverThreads } from "./saver-threads.js";
 import {
   checkpointIdIn,
   checkpointItemId,
@@ -43,7 +45,10 @@ import type { Value } from "./value-with-bytes.js";
 const ofVectorStore = [...searchOptionNames, "namespace"] as const;
 
 /** Locations and key of the saver, as for `EncryptedVectorStore`; a service keeps no secrets of threads. */
-export type EncryptedSaverArgs = VectorStoreArgsWithout<(typeof ofVectorStore)[number]>;
+export type EncryptedSaverArgs = Exclude<
+  VectorStoreArgsWithout<(typeof ofVectorStore)[number]>,
+  { readonly baseUrl: string }
+>;
 
 /** Checkpoints that are read at a time on the way to the beginning of a thread. */
 const ancestorsTogether = 32;
@@ -68,6 +73,8 @@ export class EncryptedSaver extends BaseCheckpointSaver {
     super(serde);
     if (serde === undefined) this.serde = new StateSerializer(this.serde);
     refuseOptions(args, ofVectorStore, "EncryptedSaver");
+    const { client } = args as { readonly client?: Client };
+    if (hasOption(args, "baseUrl") || client?.kind === "http") throw needsLocations();
     this.#index = new StoreIndex(takeStoreOptions(args as EncryptedVectorStoreArgs));
     this.#threads = new SaverThreads(this.#index);
   }

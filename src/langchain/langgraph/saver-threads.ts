@@ -203,7 +203,11 @@ export class SaverThreads {
 function threadsOf(index: VectorIndex): ThreadsOfIndex {
   const groups = (index as VectorIndex & MayHaveGroups)[itemGroups]?.();
   if (groups !== undefined) return { index, groups, secrets: new Map(), ofThreads: new Map(), erasures: 0 };
-  throw new SealdexError(
+  throw needsLocations();
+}
+
+export function needsLocations(): SealdexError {
+  return new SealdexError(
     "not_supported",
     "EncryptedSaver: expected storage locations; a service keeps no secrets of threads",
   );
