@@ -240,9 +240,22 @@ test("serve says in one line that its port is taken", async () => {
   };
   await expect(run(process.execPath, [program, "serve"], { env })).rejects.toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/^error: .*EADDRINUSE.*\n$/),
+    stderr: expect.stringMatching(/^error: SEALDEX_HOST, SEALDEX_PORT: .*EADDRINUSE.*\n$/),
   });
   other.close();
+});
+
+test("serve names the setting of an address that this machine does not have, and of an audit folder that is a file", async () => {
+  await writeFile(join(folder, "file"), "");
+  const usual = { SEALDEX_PORT: "0", SEALDEX_INDEX_LOCATION: "memory:", SEALDEX_ROOT_KEY: generateKey() };
+  for (const wrong of [{ SEALDEX_HOST: "192.0.2.1" }, { SEALDEX_AUDIT_FOLDER: "./file" }]) {
+    const [name] = Object.keys(wrong);
+    const serving = run(process.execPath, [program, "serve"], { cwd: folder, env: { ...usual, ...wrong } });
+    await expect(serving).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(new RegExp(`^error: ${name}.* E[A-Z]+: `)),
+    });
+  }
 });
 
 test("keys are created, listed and revoked while a service runs", async () => {
@@ -316,7 +329,11 @@ test("no key is issued or revoked without the audit log", async () => {
     ["create", "--name", "second", "--scope", "read"],
     ["revoke", id],
   ]) {
-    await expect(command(args, unwritable)).rejects.toMatchObject({ code: 1, stdout: "" });
+    await expect(command(args, unwritable)).rejects.toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringMatching(/^error: SEALDEX_AUDIT_FOLDER: expected a folder/),
+    });
   }
   expect((await command(["list"], unwritable)).stdout).toBe(before);
 });

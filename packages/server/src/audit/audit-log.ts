@@ -30,8 +30,7 @@ export class AuditLog {
   }
 
   static async open(options: AuditOptions): Promise<AuditLog> {
-    await mkdir(options.folder, { recursive: true, mode: 0o700 });
-    const log = new AuditLog(options, await newFile(options.folder));
+    const log = new AuditLog(options, await firstFile(options.folder));
     await log.#storeCount(log.#file);
     return log;
   }
@@ -114,6 +113,17 @@ export class AuditLog {
 }
 
 type LogFile = Awaited<ReturnType<typeof newFile>>;
+
+/** Throws `storage_unavailable`, with the name of the setting. */
+async function firstFile(folder: string): Promise<LogFile> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    return await newFile(folder);
+  } catch (cause) {
+    const message = `SEALDEX_AUDIT_FOLDER: expected a folder for the audit log: ${(cause as Error).message}`;
+    throw new SealdexError("storage_unavailable", message, { cause });
+  }
+}
 
 /** `bytes`: of complete lines. `stored`: number of lines in the configuration location, or -1. */
 async function newFile(folder: string) {

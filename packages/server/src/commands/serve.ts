@@ -2,7 +2,7 @@
 
 import cluster from "node:cluster";
 import { checkLocations, createClient, openLocation, type StorageLocation } from "sealdex/core";
-import { createRouter } from "sealdex/wire";
+import { createRouter, invalid } from "sealdex/wire";
 import { createApp } from "../app.js";
 import { expiryOf, readCertificates } from "../http/certificates.js";
 import { AuditLog } from "../audit/audit-log.js";
@@ -100,7 +100,7 @@ async function serveHere(settings: Settings, version: string): Promise<void> {
   for (const message of unknownVariables(process.env)) app.log.warn(message);
   const views = `${dashboard ? "dashboard /admin · " : ""}API /docs`;
   const isFirst = (cluster.worker?.id ?? 1) === 1;
-  await app.listen({
+  const listening = app.listen({
     host,
     port,
     ...(process.stdout.isTTY && {
@@ -109,6 +109,9 @@ async function serveHere(settings: Settings, version: string): Promise<void> {
           ? `Sealdex ${version} at ${address} · ${views} · storage ${placeOf(settings.indexLocation)}`
           : `process ${process.pid} is ready`,
     }),
+  });
+  await listening.catch((error: Error) => {
+    throw invalid(`SEALDEX_HOST, SEALDEX_PORT: cannot listen there: ${error.message}`);
   });
 }
 
