@@ -80,12 +80,21 @@ export const searchNames = [
  * Throws `TypeError` unless the options fit. Called when a tool is made, before a model can call it.
  * A misspelled namespace would search everyone's texts.
  */
-export function checkOptions(knowledge: Knowledge, options: PlaceOptions, names: readonly string[]): void {
+export function checkOptions(knowledge: Knowledge, options: SearchOptions, names: readonly string[]): void {
+  const given = knowledge as Partial<VectorIndex & KnowledgeStore> | undefined;
+  if (typeof given?.query !== "function" && typeof given?.similaritySearchWithDistance !== "function")
+    throw new TypeError(
+      "expected an index, as in await client.loadIndex(…), or an EncryptedVectorStore, got neither",
+    );
   const unknown = Object.keys(options).find((name) => !names.includes(name));
   if (unknown !== undefined)
     throw new TypeError(`unknown option ${JSON.stringify(unknown)}: expected ${names.join(", ")}`);
   if (!isIndex(knowledge) && options.embeddingModel !== undefined)
     throw new TypeError("embeddingModel: expected none, since a store has its own embeddings");
+  // No distance is within NaN: nothing would ever be found.
+  const { maxDistance = 0 } = options;
+  if (typeof maxDistance !== "number" || Number.isNaN(maxDistance))
+    throw new TypeError("maxDistance: expected a number");
 }
 
 /** The nearest passages, nearest first. */

@@ -245,6 +245,17 @@ test.each(knowledge)("an aborted call of %s neither searches nor stores", async 
   expect(await index.count()).toBe(0);
 });
 
+test("a tool is refused that could never find anything", async () => {
+  const index = openIndex();
+  for (const wrong of [undefined, index, openClient()])
+    expect(() => searchTool(wrong as unknown as VectorIndex)).toThrow(/await client\.loadIndex/);
+  for (const maxDistance of [NaN, "near"])
+    expect(() => searchTool(openStore(), { maxDistance } as object)).toThrow(
+      /maxDistance: expected a number/,
+    );
+  await index;
+});
+
 test("an agent remembers in another process", () => {
   const folder = mkdtempSync(join(tmpdir(), "sealdex-ai-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
