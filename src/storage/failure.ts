@@ -40,7 +40,7 @@ export function unavailable(
   if (error instanceof SealdexError) return error;
   const code = codeOf(error);
   const meaning = meanings[code] ?? networkMeanings[code];
-  const isRefusal = refusals.test(code) || isUntrustedCertificate(code);
+  const isRefusal = refusals.test(code) || isRefusedHandshake(code);
   return new SealdexError(
     "storage_unavailable",
     `${location} storage: ${operation} failed with ${code}${meaning === undefined ? "" : `: ${meaning}`}`,
@@ -54,9 +54,17 @@ export function isTransientServerError(error: unknown): boolean {
   return !(isError(error.cause) && "isRefusal" in error.cause && error.cause.isRefusal === true);
 }
 
-/** Whether Node reports this code for a certificate that it does not trust. */
-function isUntrustedCertificate(code: string): boolean {
-  return /CERT|^UNABLE_TO_/.test(code);
+/** Whether it is the code of a certificate that Node does not trust, or of a server without TLS. */
+function isRefusedHandshake(code: string): boolean {
+  return code === noTls || /CERT|^UNABLE_TO_/.test(code);
+}
+
+/** Code of a server that answers in plain text where TLS is expected. */
+export const noTls = "NO_TLS";
+
+/** Node's code depends on whether it was reading or writing; OpenSSL's words do not. */
+export function isWithoutTls(error: Error): boolean {
+  return error.message.includes("wrong version number");
 }
 
 /** Code of errors without one. A class name would differ in minified code. */
@@ -66,6 +74,7 @@ const networkMeanings: Readonly<Record<string, string>> = {
   ECONNREFUSED: "no server answers there",
   ECONNRESET: "the connection was lost",
   [noCode]: "the client library gave no code",
+  [noTls]: "the server does not offer TLS",
   ENOTFOUND: "unknown host name",
   ETIMEDOUT: "the server did not answer in time",
 };
@@ -73,6 +82,7 @@ const networkMeanings: Readonly<Record<string, string>> = {
 /** The system's or the server's code, or `noCode`. */
 export function codeOf(error: unknown): string {
   if (!isError(error)) return noCode;
+  if (isWithoutTls(error)) return noTls;
   if (/^[A-Z0-9_]{2,60}$/.test(String(error.code))) return String(error.code);
   // Redis begins its messages with a code.
   const [word] = /^[A-Z]{2,30}(?= )/.exec(error.message) ?? [];
@@ -101,6 +111,7 @@ const hints: Record<string, string> = {
   AuthorizationHeaderMalformed: "is the region right?",
   ECONNREFUSED: "nothing listens at the endpoint",
   ENOTFOUND: "unknown host name",
+  [noTls]: "the server does not offer TLS: does the endpoint begin with http://?",
   NoRegion: "no region is configured",
   CredentialsProviderError: "no credentials are configured",
 };
@@ -124,8 +135,8 @@ export class ServiceError extends Error {
     this.isRefusal =
       isRefusal ??
       (status === undefined
-        ? isUntrustedCertificate(reason)
-        : status >= 400 && status < 500 && !transientStatuses.includes(status));
+        ? isRefusedHandshake(reason)
+        : status >= 300 && status < 500 && !transientStatuses.includes(status));
   }
 }
 
@@ -135,4 +146,4 @@ export function codeFrom(outside: string): string {
 }
 
 /** Statuses below 500 for temporary failures. */
-const transientStatuses: readonly number[] = [408, 409, 425, 429];
+const transientStatuses: readonly number[] = [307, 408, 409, 425, 429];

@@ -15,7 +15,7 @@ import { isError } from "../checks/value-kinds.js";
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "./blob-store.js";
 import type { BucketLocation } from "./bucket-location.js";
-import { codeFrom, ServiceError } from "./failure.js";
+import { codeFrom, isWithoutTls, noTls, ServiceError } from "./failure.js";
 import {
   createObjectStore,
   type ObjectService,
@@ -168,6 +168,9 @@ export function createS3Store(location: BucketLocation, client?: S3ClientLike): 
         () => false,
       );
       if (answer instanceof ServiceError) throw answer;
+      // The client takes any other text for an empty list.
+      if (answer.Contents === undefined && answer.Name === undefined && answer.IsTruncated === undefined)
+        throw new ServiceError({ reason: "a list that cannot be read", isRefusal: true });
       const names = (answer.Contents ?? []).map(({ Key }) => Key ?? "");
       return { names, isTruncated: answer.IsTruncated === true };
     },
@@ -275,7 +278,7 @@ function describe(error: unknown): ServiceError {
   };
   const status = $metadata?.httpStatusCode;
   if (message === "Region is missing") return new ServiceError({ reason: "NoRegion", isRefusal: true });
-  const reason = codeFrom(String((status === undefined ? code : Code) ?? name));
+  const reason = isWithoutTls(error) ? noTls : codeFrom(String((status === undefined ? code : Code) ?? name));
   // The client has read the service's clock by now.
   const isRefusal =
     reason === "RequestTimeTooSkewed" ? false : name === "CredentialsProviderError" || undefined;
