@@ -8,8 +8,9 @@
  * rejects its pending calls at once, and the next call opens a new one.
  */
 
+import { createConnection } from "node:net";
 import { SealdexError } from "../errors.js";
-import { withTimeout } from "./failure.js";
+import { codeOf, noTls, withTimeout } from "./failure.js";
 import { checkPeer, type PeerPackage, peerFailure } from "../checks/peer-package.js";
 import { isError } from "../checks/value-kinds.js";
 
@@ -118,8 +119,15 @@ async function loadIoredis() {
   }
 }
 
-/** Connects. Rejects with the error of ioredis, or with `not_supported` if it is not installed. */
-export async function connect(address: RedisAddress, timeoutMs: number): Promise<RedisConnection> {
+/**
+ * Connects. Rejects with the error of ioredis, or with `not_supported` if it is not installed. `begun` gets each
+ * connection before it is there, to give it up.
+ */
+export async function connect(
+  address: RedisAddress,
+  timeoutMs: number,
+  begun: (connection: RedisConnection) => void,
+): Promise<RedisConnection> {
   const ioredis = await loadIoredis();
   const { nodes, db, tls, username, password } = address;
   const options = {
@@ -135,20 +143,22 @@ export async function connect(address: RedisAddress, timeoutMs: number): Promise
   const retryStrategy = (times: number) => Math.min(50 * times, reconnectDelayMsMax);
   if (nodes.length === 1) {
     const single = manage(new ioredis.Redis({ ...options, ...nodes[0], db, retryStrategy }));
+    begun(single);
     try {
       const info = await withTimeout(timeoutMs, infoOf(single.client));
       if (!/^(redis|server)_mode:cluster\b/m.test(info)) return single;
     } catch (error) {
       const reason = single.reasonFor(error);
       await single.close();
-      throw reason;
+      const isPlain = tls && codeOf(reason) === "ETIMEDOUT" && (await answersWithoutTls(nodes[0]));
+      throw isPlain ? Object.assign(new Error(), { code: noTls }) : reason;
     }
     await single.close();
   }
   if (db !== 0) {
     throw new SealdexError("invalid_request", "storage location redis: a cluster has only database 0");
   }
-  return manage(
+  const cluster = manage(
     new ioredis.Cluster([...nodes], {
       redisOptions: options,
       retryDelayOnFailover: 0,
@@ -161,6 +171,18 @@ export async function connect(address: RedisAddress, timeoutMs: number): Promise
       }),
     }),
   );
+  begun(cluster);
+  return cluster;
+}
+
+/** A Redis without TLS takes the greeting of TLS for the beginning of a line, and waits for its end. */
+function answersWithoutTls({ host, port }: RedisAddress["nodes"][number]): Promise<boolean> {
+  const socket = createConnection({ host, port, timeout: connectTimeoutMs });
+  return new Promise<boolean>((resolve) => {
+    socket.write("PING\r\n");
+    socket.once("data", (answer) => resolve(/^[-+]/.test(answer.toString("latin1"))));
+    for (const event of ["error", "timeout", "close"]) socket.once(event, () => resolve(false));
+  }).finally(() => socket.destroy());
 }
 
 interface OwnClient extends RedisClient {

@@ -55,12 +55,21 @@ export function createRedisStore(options: RedisStoreOptions): BlobStore {
   const address = client === undefined ? parseRedisAddress(options.connectionString) : undefined;
   const semaphore = createSemaphore(operationsMax);
   let opening: Promise<RedisConnection> | undefined;
+  /** The connection that is being opened, which a server may never answer. */
+  let begun: RedisConnection | undefined;
+  let isClosed = false;
+
+  function begin(connection: RedisConnection): void {
+    begun = connection;
+    if (isClosed) connection.giveUp();
+  }
 
   async function open(): Promise<RedisConnection> {
     const connection =
-      address === undefined ? useClient(client as RedisClient) : await connect(address, timeoutMs);
+      address === undefined ? useClient(client as RedisClient) : await connect(address, timeoutMs, begin);
     try {
       await withTimeout(timeoutMs, checkServers(connection.client, allowEviction));
+      begun = undefined;
       return connection;
     } catch (error) {
       const reason = connection.reasonFor(error);
@@ -176,9 +185,11 @@ export function createRedisStore(options: RedisStoreOptions): BlobStore {
     },
 
     async close() {
+      isClosed = true;
+      begun?.giveUp();
       await opening?.then(
         (connection) => connection.close(),
-        () => undefined, // () => undefined, // The connection never opened, and the caller was told.
+        () => undefined, // The connection never opened, and the caller was told.
       );
     },
   };

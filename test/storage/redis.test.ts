@@ -80,6 +80,28 @@ describe("redis through an outage", unlessInstalled, () => {
     }
   });
 
+  test("a store closes while its server leaves the first connection unanswered", async () => {
+    await server.pause();
+    try {
+      const store = createRedisStore({ connectionString: server.address });
+      const reading = failure(store.read("a", beginning));
+      await store.close();
+      expect(await reading).toMatchObject({ cause: { code: "ECONNRESET" } });
+    } finally {
+      await server.resume();
+    }
+  });
+
+  test("a server without TLS is refused where TLS is expected", async () => {
+    const connectionString = server.address.replace("redis:", "rediss:");
+    const store = openLocation({ location: "redis", connectionString });
+    expect(await failure(store.read("a", beginning))).toMatchObject({
+      code: "storage_unavailable",
+      message: expect.stringMatching(/NO_TLS: the server does not offer TLS/),
+    });
+    await store.close();
+  });
+
   test("a database that the server does not have is refused at once, and nothing is stored in another", async () => {
     const database = (db: number) => server.address.replace(/(\/\d*)?$/, `/${db}`);
     const client = new Redis(database(99));
