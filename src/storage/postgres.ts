@@ -10,7 +10,7 @@
 
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "./blob-store.js";
-import { codeOf, noCode, TimeoutError, unavailable, withTimeout } from "./failure.js";
+import { codeOf, noCode, noTls, TimeoutError, unavailable, withTimeout } from "./failure.js";
 import { createSemaphore } from "../async/semaphore.js";
 import { checkKey, checkPrefix } from "./key.js";
 import { checkPeer, type PeerPackage, peerFailure } from "../checks/peer-package.js";
@@ -157,10 +157,11 @@ export function createPostgresStore(options: PostgresStoreOptions): BlobStore {
     },
 
     async close() {
-      await opening?.then(
+      const closing = opening?.then(
         (opened) => opened.close(running),
         () => undefined, // The connection never opened, and the caller was told.
       );
+      await unlessSilent(closing ?? Promise.resolve());
     },
   };
 }
@@ -186,24 +187,30 @@ const meanings: Readonly<Record<string, string>> = {
   "57P01": "the server is shutting down",
   "57P03": "the server is starting",
   NO_PASSWORD: "the server requires a password",
-  NO_TLS: "the server does not offer TLS",
 };
 
 /**
  * Credentials, databases, schemas, permissions, tables, invalid values; read-only sessions; a full
  * disk.
  */
-const refusals = /^(0A|22|28|3D|3F|42|54)|^(25006|53100|NO_PASSWORD|NO_TLS)$/;
+const refusals = /^(0A|22|28|3D|3F|42|54)|^(25006|53100|NO_PASSWORD)$/;
 
 const ownErrors: readonly (readonly [RegExp, string])[] = [
   [/^Connection terminated/, "ECONNRESET"],
   [/password must be a/, "NO_PASSWORD"],
-  [/does not support SSL/, "NO_TLS"],
+  [/does not support SSL/, noTls],
 ];
 
 function translate(operation: string, error: unknown): SealdexError {
   const code = codeOf(error);
   if (code === "ERR_INVALID_URL" || code === "URIError") return malformed();
+  // Of a socket, the call is connect.
+  if (isError(error) && "syscall" in error && error.syscall === "open") {
+    return new SealdexError(
+      "invalid_request",
+      `storage location postgres: expected sslrootcert, sslcert and sslkey to be files that can be read, got ${code}`,
+    );
+  }
   // pg's own errors have no code.
   const said = code === noCode && isError(error) ? error.message : "";
   const [, own] = ownErrors.find(([words]) => words.test(said)) ?? [];
@@ -253,12 +260,13 @@ async function createPool(connectionString: string): Promise<OpenPool> {
  * Waits for running operations, which an ended pool would leave unanswered, and for the server's
  * goodbye, unless the server does not respond.
  */
-async function end(pool: { end(): Promise<void> }, running: Iterable<Promise<unknown>>): Promise<void> {
+function end(pool: { end(): Promise<void> }, running: Iterable<Promise<unknown>>): Promise<void> {
+  return unlessSilent(Promise.allSettled(running).then(() => pool.end()));
+}
+
+async function unlessSilent(closing: Promise<void>): Promise<void> {
   try {
-    await withTimeout(
-      closeTimeoutMs,
-      Promise.allSettled(running).then(() => pool.end()),
-    );
+    await withTimeout(closeTimeoutMs, closing);
   } catch (error) {
     if (!(error instanceof TimeoutError)) throw error;
   }

@@ -245,6 +245,25 @@ describe("postgres through an outage", unlessInstalled, () => {
     }
   });
 
+  test("a store closes while its server leaves the first connection unanswered", async () => {
+    await server.pause();
+    try {
+      useFakeTime(["setTimeout", "clearTimeout"]);
+      const store = createPostgresStore({ connectionString: server.address, tableName: newTable() });
+      let isRead = false;
+      const reading = store.read("a", beginning).finally(() => (isRead = true));
+      const closing = store.close();
+      await vi.advanceTimersByTimeAsync(5_000);
+      await closing;
+      expect(isRead).toBe(false);
+      useRealTime();
+      await server.resume();
+      expect(await reading).toBeNull();
+    } finally {
+      await server.resume();
+    }
+  });
+
   test("acknowledged blobs are safe even if the database does not wait for its disk", async () => {
     await withPool(server.address, (pool) =>
       pool.query("ALTER DATABASE postgres SET synchronous_commit = off"),
@@ -319,6 +338,18 @@ test("a connection string that pg cannot read is refused at the first call, with
   const store = openLocation({ location: "postgres", connectionString: wrong });
   const error = await failure(store.read("a", beginning));
   expect(error.code).toBe("invalid_request");
+  expect(inspect(error, { depth: 20, showHidden: true })).not.toContain("hunter2");
+  await store.close();
+});
+
+test("a certificate that cannot be read is refused at the first call", async () => {
+  const wrong = "postgres://u:hunter2@h/db?sslmode=verify-full&sslrootcert=./none.pem";
+  const store = openLocation({ location: "postgres", connectionString: wrong });
+  const error = await failure(store.read("a", beginning));
+  expect(error).toMatchObject({
+    code: "invalid_request",
+    message: expect.stringMatching(/sslrootcert.*ENOENT/),
+  });
   expect(inspect(error, { depth: 20, showHidden: true })).not.toContain("hunter2");
   await store.close();
 });
