@@ -180,7 +180,8 @@ async function checkImage(docker) {
     "--security-opt",
     "no-new-privileges",
   ];
-  const settings = ["--env", `SEALDEX_ROOT_KEY=${rootKey}`, "--volume", `${image}:/data`];
+  const variables = [`SEALDEX_ROOT_KEY=${rootKey}`, "SEALDEX_INDEX_LOCATION=file:/data"];
+  const settings = [...variables.flatMap((variable) => ["--env", variable]), "--volume", `${image}:/data`];
   const publish = ["--publish", `127.0.0.1:${port}:8000`];
   try {
     await docker("run", "--detach", "--name", image, ...limits, ...settings, ...publish, image);

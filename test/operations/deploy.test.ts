@@ -1,6 +1,6 @@
 /** The files of deploy/: every setting and every metric that they name exists, and what they promise of the service holds. */
 
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
@@ -9,10 +9,12 @@ import { parseConfigFile } from "../../packages/server/src/settings/config-file.
 import { parsePart } from "../../packages/server/src/jobs/split-input.js";
 import { measureCache } from "../../packages/server/src/metrics/measure-cache.js";
 import { Metrics } from "../../packages/server/src/metrics/metrics.js";
+import { loadSettings } from "../../packages/server/src/settings/load-settings.js";
 import { readSettings } from "../../packages/server/src/settings/settings.js";
 import { variables } from "../../packages/server/src/settings/settings-help.js";
 import { createClient } from "../../src/core.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
+import { newFolder } from "../folder.js";
 import { startService } from "../http/service.js";
 
 const folder = join(dirname(fileURLToPath(import.meta.url)), "../../packages/server/deploy");
@@ -114,6 +116,19 @@ test("the settings of the manifests and of the compose file are accepted", () =>
   expect(readSettings(Object.fromEntries(filled))).toMatchObject({
     processes: 1,
     indexLocation: { location: "redis", connectionString: "redis://:sealdex@redis:6379" },
+  });
+});
+
+test("in the image, the locations of the manifests count", async () => {
+  const ofImage = [...text("Dockerfile").matchAll(/\b(SEALDEX_\w+)=(\S+)/g)].map(([, ...pair]) => pair);
+  const { data } = parse(text("kubernetes/settings.yaml")) as { readonly data: Record<string, string> };
+  const path = join(await newFolder(), "sealdex.yaml");
+  writeFileSync(path, data["sealdex.yaml"]);
+  const secrets = { DATABASE_PASSWORD: "p%40ss", SEALDEX_ROOT_KEY: "r".repeat(32) };
+  expect(loadSettings({ ...Object.fromEntries(ofImage), ...secrets }, path)).toMatchObject({
+    host: "0.0.0.0",
+    indexLocation: { location: "s3" },
+    configLocation: { location: "postgres" },
   });
 });
 
