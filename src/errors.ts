@@ -6,7 +6,7 @@
  * metadata values.
  */
 
-const codes = [
+export const errorCodes = [
   "invalid_request",
   "dimension_mismatch",
   "unauthenticated",
@@ -28,11 +28,11 @@ const codes = [
 ] as const;
 
 /** The reason for a failure; docs/errors.md describes each code. */
-export type ErrorCode = (typeof codes)[number];
+export type ErrorCode = (typeof errorCodes)[number];
 
 /** For codes that come from outside. */
 export function isErrorCode(value: unknown): value is ErrorCode {
-  return (codes as readonly unknown[]).includes(value);
+  return (errorCodes as readonly unknown[]).includes(value);
 }
 
 /** Every failure that Sealdex reports. Distinguish failures by `code`, never by message. */

@@ -18,7 +18,7 @@ export { decodeLine, itemOfFields, type VectorForm, withOwnNames } from "./api/t
 export { linesOf } from "./api/transfer/import-items.js";
 export type { IngestItem } from "./api/transfer/ingest.js";
 export { checkPeer, peerFailure, type PeerPackage } from "./checks/peer-package.js";
-export { shiftPosition } from "./errors.js";
+export { errorCodes, shiftPosition } from "./errors.js";
 export { locationForms, parseLocation } from "./storage/parse-location.js";
 export type { WordField } from "./api/vector-index.js";
 export type { ModelOptions } from "./embedding/model-options.js";

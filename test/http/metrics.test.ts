@@ -3,6 +3,7 @@
 import { PerformanceObserver } from "node:perf_hooks";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type BlobStore, generateKey, openLocation, SealdexError } from "../../src/core.js";
+import { errorCodes } from "../../src/errors.js";
 import { seededRandom } from "../../src/engine/random.js";
 import { Metrics } from "../../packages/server/src/metrics/metrics.js";
 import { type RunningService, startService } from "./service.js";
@@ -48,6 +49,11 @@ function valueOf(text: string, metric: string): number {
   const line = text.split("\n").find((each) => each.startsWith(`${metric} `));
   return Number(line?.slice(metric.length + 1));
 }
+
+test("every error code is counted from the start, so that an alert sees the first error", async () => {
+  const text = await scrape();
+  for (const code of errorCodes) expect(valueOf(text, `sealdex_errors_total{code="${code}"}`)).toBe(0);
+});
 
 test("requests, failures and storage calls are counted and timed", async () => {
   const address = await service.newIndex();

@@ -72,12 +72,11 @@ export class LiveFigures {
     };
   }
 
-  /** By error code. */
+  /** By error code, those that occurred. */
   errors(): { readonly code: string; readonly count: number }[] {
-    return this.#of("sealdex_errors_total").map(({ labels, value }) => ({
-      code: String(labels.code),
-      count: value,
-    }));
+    return this.#of("sealdex_errors_total")
+      .filter(({ value }) => value > 0)
+      .map(({ labels, value }) => ({ code: String(labels.code), count: value }));
   }
 
   storage(): StorageFigures[] {

@@ -12,6 +12,7 @@ import {
 } from "prom-client";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { BlobStore } from "sealdex/core";
+import { errorCodes } from "sealdex/wire";
 import type { LeastRecall } from "../indexes/open-indexes.js";
 
 /** From half a millisecond, the time of warm queries, to trainings. */
@@ -93,6 +94,11 @@ export class Metrics {
     buckets: requestSeconds,
     registers: [this.registry],
   });
+
+  constructor() {
+    // Prometheus sees no increase of a counter that begins with its first error.
+    for (const code of errorCodes) this.#errors.inc({ code }, 0);
+  }
 
   /** The sum of this process and `others`. */
   async text(others: readonly MetricValues[] = []): Promise<string> {
