@@ -30,7 +30,7 @@ const fields = [
 ];
 
 /** For messages: the texts that are locations. */
-export const locationForms = `file:…, memory:, redis://…, postgres://…, s3://…, gs://…, JSON with a location (${locations.join(", ")})`;
+export const locationForms = `file:…, memory:, redis://…, postgres://…, s3://…, gs://…, with credentials percent-encoded, or JSON with a location (${locations.join(", ")})`;
 
 /** Undefined if it is none. A location may contain secrets, so no message may repeat the text. */
 export function parseLocation(text: string): StorageLocation | undefined {
