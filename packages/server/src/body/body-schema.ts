@@ -5,7 +5,7 @@
 
 import type { FastifySchemaValidationError } from "fastify";
 import type { Streamed } from "./json-parts.js";
-import { Ajv, type SchemaValidateFunction } from "ajv";
+import { Ajv, type SchemaValidateFunction, type ValidateFunction } from "ajv";
 
 /** The parts of JSON Schema that this file uses. */
 interface Schema {
@@ -81,16 +81,13 @@ export class BodySchemas {
       properties.flatMap(([name, schema]) => {
         const arrays = alternatives(schema).filter(({ type }) => type === "array");
         if (arrays.length === 0) return [];
-        const validate = this.#ajv.compile({ anyOf: arrays.map(({ items = {} }) => items) });
+        const validate = this.#compileLate({ anyOf: arrays.map(({ items = {} }) => items) });
         const maxItems = Math.max(
           ...arrays.map((array) => (array["x-limited-by"] ? this.#itemsMax : (array.maxItems ?? 0))),
         );
-        const faultsOf = (element: unknown) => {
-          if (validate(element)) return undefined;
-          const errors = (validate.errors ?? []) as readonly FastifySchemaValidationError[];
-          // The errors of each alternative say more than that none matches.
-          return errors.filter(({ keyword }) => keyword !== "anyOf");
-        };
+        // The errors of each alternative say more than that none matches.
+        const faultsOf = (element: unknown) =>
+          validate(element).error?.filter(({ keyword }) => keyword !== "anyOf");
         const takesNumbers = arrays.some(({ items }) => items !== undefined && isAnyNumber(items));
         return [[name, { maxItems, takesNumbers, faultsOf }] as const];
       }),
@@ -99,7 +96,16 @@ export class BodySchemas {
 
   /** Validates the rest of a body after its arrays. */
   compileRest(body: unknown) {
-    return this.#ajv.compile(withoutStreams(body as Schema, 2));
+    return this.#compileLate(withoutStreams(body as Schema, 2));
+  }
+
+  /** Compiles a schema for the first value: all of them would take most of the time in which a service starts. */
+  #compileLate(schema: Schema) {
+    let validate: ValidateFunction | undefined;
+    return (value: unknown): { error?: FastifySchemaValidationError[] } => {
+      validate ??= this.#ajv.compile(schema);
+      return validate(value) ? {} : { error: (validate.errors ?? []) as FastifySchemaValidationError[] };
+    };
   }
 }
 
