@@ -4,7 +4,16 @@ import { createHook } from "node:async_hooks";
 import { afterEach, describe, expect, test } from "vitest";
 import { kernelCalls } from "./count-kernels.js";
 import { onThisThread } from "./on-this-thread.js";
-import { type Client, createClient, generateKey, type IndexConfigInput } from "../../src/core.js";
+import {
+  type BlobStore,
+  type Client,
+  createClient,
+  type EmbeddedClientOptions,
+  generateKey,
+  type IndexConfigInput,
+  openLocation,
+  type VectorIndex,
+} from "../../src/core.js";
 import { clustered } from "../engine/data.js";
 import { rowsOf } from "../engine/oracle.js";
 import { useFakeTime, useRealTime } from "../fake-time.js";
@@ -18,24 +27,41 @@ const asked = { queryVector: vectors[7], topK: 10, nProbes: 6 };
 /** What makes the vector of a query, or its rotation, fit for kernels. */
 const preparing = ["measureQuery", "rotateQuery", "rotate"];
 
+type Options = Pick<EmbeddedClientOptions, "cacheBytesMax" | "maxStalenessMs">;
+
 const clients: Client[] = [];
 afterEach(async () => {
   await Promise.all(clients.splice(0).map((client) => client.close()));
 });
 
-async function newIndex(
-  indexConfig: IndexConfigInput,
-  options: { readonly maxStalenessMs?: number; readonly cacheBytesMax?: number } = {},
-) {
-  const client = createClient({
-    indexLocation: { location: "memory" },
-    automaticTraining: false,
-    ...options,
-  });
+const named = { indexName: "a", indexKey: generateKey() };
+
+function newClient(store = openLocation({ location: "memory" }), options: Options = {}): Client {
+  const client = createClient({ indexLocation: store, automaticTraining: false, ...options });
   clients.push(client);
-  const index = await client.createIndex({ indexName: "a", indexKey: generateKey(), indexConfig });
+  return client;
+}
+
+async function newIndex(indexConfig: IndexConfigInput, client = newClient()) {
+  const index = await client.createIndex({ ...named, indexConfig });
   await index.upsert(items);
   return index;
+}
+
+const stores = new Map<string, Promise<BlobStore>>();
+
+/** Opens an index that was filled, and trained, once: tests only read it, each with a client of its own. */
+async function sharedIndex(indexConfig: IndexConfigInput, options?: Options, isTrained = true) {
+  const key = JSON.stringify([indexConfig, isTrained]);
+  const fill = async () => {
+    const store = openLocation({ location: "memory" });
+    const index = await newIndex(indexConfig, newClient(store));
+    if (isTrained) await index.train({ nLists });
+    return store;
+  };
+  const filling = stores.get(key) ?? fill();
+  stores.set(key, filling);
+  return newClient(await filling, options).loadIndex(named);
 }
 
 /** Calls other than those that prepare the query. */
@@ -44,15 +70,15 @@ async function scans(work: () => Promise<unknown>): Promise<Record<string, numbe
   return Object.fromEntries(counts.filter(([name]) => !preparing.includes(name)));
 }
 
-async function warmIndex(
-  indexConfig: IndexConfigInput = { type: "ivfflat" },
-  options?: { readonly maxStalenessMs?: number },
-) {
-  const index = await newIndex(indexConfig, options);
-  await index.train({ nLists });
+async function warmIndex(indexConfig: IndexConfigInput = { type: "ivfflat" }, options?: Options) {
+  const index = await sharedIndex(indexConfig, options);
+  await warm(index);
+  return index;
+}
+
+async function warm(index: VectorIndex): Promise<void> {
   await index.query({ ...asked, nProbes: nLists });
   await index.query(asked);
-  return index;
 }
 
 test("without a model all rows are scanned by one call", async () => {
@@ -130,9 +156,8 @@ describe.each([0, 3_600_000])("a warm query that may be %s ms stale", (maxStalen
 
 test.each(types)("of %o, whatever its filter, a warm query makes few promises", async (indexConfig) => {
   for (const maxStalenessMs of [0, 3_600_000]) {
-    const index = await newIndex(indexConfig, { maxStalenessMs });
     for (const isTrained of [false, true]) {
-      if (isTrained) await index.train({ nLists });
+      const index = await sharedIndex(indexConfig, { maxStalenessMs }, isTrained);
       for (const filter of [undefined, { odd: 1 }, { n: { $lt: 20 } }, { n: -1 }]) {
         const request = { ...asked, ...(filter && { filter }) };
         await index.query({ ...request, nProbes: nLists });
@@ -146,8 +171,7 @@ test.each(types)("of %o, whatever its filter, a warm query makes few promises", 
 });
 
 test.each(types)("of %o, a query that has to read blocks scans each of them once", async (indexConfig) => {
-  const index = await newIndex(indexConfig, { cacheBytesMax: 0 });
-  await index.train({ nLists });
+  const index = await sharedIndex(indexConfig, { cacheBytesMax: 0 });
   for (const filter of [{ odd: 1 }, { n: { $lt: 3000 } }]) {
     const request = { ...asked, nProbes: nLists - 1, filter };
     const once = { searchLists: 1, scanFlat: 1, sortHeap: 1 };
@@ -155,13 +179,12 @@ test.each(types)("of %o, a query that has to read blocks scans each of them once
   }
 });
 
+const wide = rowsOf(clustered(4000, 1024, 2, 3), 1024);
+
 test.each(types)(
   "of %o, blocks of which a filter needs parts are read once it is in use",
   async (indexConfig) => {
-    const wide = rowsOf(clustered(4000, 1024, 2, 3), 1024);
-    const client = createClient({ indexLocation: { location: "memory" }, automaticTraining: false });
-    clients.push(client);
-    const index = await client.createIndex({ indexName: "wide", indexKey: generateKey(), indexConfig });
+    const index = await newClient().createIndex({ ...named, indexConfig });
     await index.upsert(wide.map((vector, i) => ({ id: `${i}`, vector, metadata: { i } })));
     await index.train({ nLists: 3 });
     const half = { queryVector: wide[7], topK: 10, nProbes: 1, filter: { i: { $gte: 1900 } } };
@@ -197,7 +220,9 @@ test("among all lists it is one call to order them and one to scan them", async 
 test.each(types)(
   "of %o, after a write, a training or a merge the first query reads what is new, and the second is warm again",
   async (indexConfig) => {
-    const index = await warmIndex(indexConfig);
+    const index = await newIndex(indexConfig);
+    await index.train({ nLists });
+    await warm(index);
     const changes = [
       () => index.upsert(items.slice(0, 10)),
       () => index.delete({ ids: ["20"] }),
@@ -226,8 +251,7 @@ test("warm queries of a batch are one call each, with a filter or without", asyn
 });
 
 test("queries of a batch that have to read blocks scan them with a call each", async () => {
-  const index = await newIndex({ type: "ivfflat" }, { cacheBytesMax: 0 });
-  await index.train({ nLists });
+  const index = await sharedIndex({ type: "ivfflat" }, { cacheBytesMax: 0 });
   for (const filter of [undefined, { odd: 1 }]) {
     const batch = { topK: 10, nProbes: 6, queryVectors: vectors.slice(0, 16), ...(filter && { filter }) };
     const counts = await onThisThread(() => scans(() => index.query(batch)));
