@@ -26,6 +26,9 @@ const closing: (() => Promise<unknown>)[] = [];
 
 let store: BlobStore;
 let expected: unknown;
+let leaf: RunningService;
+/** A search that a router sent to the leaf. */
+let search: SearchBody;
 
 beforeAll(async () => {
   store = openLocation({ location: "memory" });
@@ -37,12 +40,22 @@ beforeAll(async () => {
   await client.splitShards({ ...named, shards: 40 });
   expected = await answers(notes);
   await client.close();
+  leaf = await startService({ indexLocation: store });
+  const noting = forwardTo(
+    (found) => found,
+    (body) => (search = JSON.parse(body) as SearchBody),
+  );
+  const router = await routed(leaf.apiKey, await pretender(noting));
+  await router.query({ queryVectors: vectors, filter: { year: 2010 }, namespace: "own", recall: 0.9 });
 });
 
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
-afterAll(() => store.close());
+afterAll(async () => {
+  await leaf.close();
+  await store.close();
+});
 
 async function answers(notes: VectorIndex): Promise<unknown> {
   return [
@@ -80,16 +93,15 @@ async function pretender(answer: RequestListener): Promise<string> {
 
 test("leaves find what the process that has the collection open finds", async () => {
   for (const options of [{}, { indexKey: passphraseKey("of another index") }]) {
-    const leaf = await startLeaf(options);
-    expect(await answers(await routed(leaf.apiKey, leaf.baseUrl))).toEqual(expected);
+    const own = await startLeaf(options);
+    expect(await answers(await routed(own.apiKey, own.baseUrl))).toEqual(expected);
   }
 });
 
 test("shards are spread over leaves, and move to others if one does not answer", async () => {
   const apiKey = generateKey();
   const counts = [0, 0, 0];
-  const leaf = await startLeaf();
-  const forwarding = (i: number) => pretender(forwardTo(leaf, (found) => (counts[i]++, found)));
+  const forwarding = (i: number) => pretender(forwardTo((found) => (counts[i]++, found)));
   const urls = await Promise.all([forwarding(0), forwarding(1), forwarding(2)]);
   expect(await answers(await routed(apiKey, ...urls))).toEqual(expected);
   expect(Math.min(...counts)).toBeGreaterThan(0);
@@ -98,7 +110,6 @@ test("shards are spread over leaves, and move to others if one does not answer",
 });
 
 test("a leaf that does not answer is not waited for", async () => {
-  const leaf = await startLeaf();
   let asked = 0;
   const silent = await pretender(() => asked++);
   expect(await answers(await routed(leaf.apiKey, silent, leaf.baseUrl))).toEqual(expected);
@@ -110,15 +121,13 @@ test.each([
   ["leaves out a shard", ({ rows, ...found }: Found) => ({ ...found, rows: rows.slice(1) })],
   ["is no leaf", () => ({ message: "welcome" })],
 ])("an answer that %s is refused, and another leaf is asked", async (_, change) => {
-  const leaf = await startLeaf();
-  const wrong = await pretender(forwardTo(leaf, (found) => change(found as Found)));
+  const wrong = await pretender(forwardTo((found) => change(found as Found)));
   expect(await answers(await routed(leaf.apiKey, wrong, leaf.baseUrl))).toEqual(expected);
   const alone = await routed(leaf.apiKey, wrong);
   await expect(answers(alone)).rejects.toMatchObject({ code: "storage_unavailable" });
 });
 
 test("an error of another service is none of a leaf, and another leaf is asked", async () => {
-  const leaf = await startLeaf();
   const foreign = await pretender((_, response) => response.writeHead(404).end('{"detail":"Not Found"}'));
   expect(await answers(await routed(leaf.apiKey, foreign, leaf.baseUrl))).toEqual(expected);
   const alone = await routed(leaf.apiKey, foreign);
@@ -126,7 +135,6 @@ test("an error of another service is none of a leaf, and another leaf is asked",
 });
 
 test("a leaf's answer that is longer than any string is not read to its end, and another leaf is asked", async () => {
-  const leaf = await startLeaf();
   const spaces = Buffer.alloc(2 ** 20, " ");
   let sent = 0;
   const endless = await pretender((request, response) => {
@@ -177,14 +185,12 @@ function partial(notes: VectorIndex, ms: number) {
 const aDay = 86_400_000;
 
 test("a query that allows partial results leaves out the shards that no leaf could search, and counts them", async () => {
-  const leaf = await startLeaf();
   const whole = await partial(await routed(leaf.apiKey, leaf.baseUrl), aDay);
   expect([whole.matches.length, whole.profile.shardsMissing]).toEqual([660, 0]);
   const refused = new Set<string>();
   let failing: string | undefined;
   const faulty = (): Promise<string> => {
     const forward = forwardTo(
-      leaf,
       (found) => found,
       (text) => {
         const ids = (JSON.parse(text) as SearchBody).shards.map((shard) => shard.index_id);
@@ -231,25 +237,25 @@ test("a query that allows partial results rejects if its caller aborts it, and f
 
 test("a leaf answers for no wrong API key and no key of one index, which the caller of a router did not choose", async () => {
   const rootKey = generateKey();
-  const leaf = await startLeaf({ issuing: { rootKey, store } });
+  const issuer = await startLeaf({ issuing: { rootKey, store } });
   const refused = (code: ErrorCode) => ({ code: "storage_unavailable", cause: { code } });
-  await expect(answers(await routed("wrong", leaf.baseUrl))).rejects.toMatchObject(
+  await expect(answers(await routed("wrong", issuer.baseUrl))).rejects.toMatchObject(
     refused("unauthenticated"),
   );
-  const created = await leaf.post(
+  const created = await issuer.post(
     "/v1/keys",
     { scopes: ["read"], indexes: ["notes"], name: "limited" },
     { "X-API-Key": rootKey },
   );
-  const writing = await leaf.post("/v1/keys", { scopes: ["write"], name: "w" }, { "X-API-Key": rootKey });
+  const writing = await issuer.post("/v1/keys", { scopes: ["write"], name: "w" }, { "X-API-Key": rootKey });
   for (const { body } of [created, writing]) {
-    const notes = await routed(String(body.api_key), leaf.baseUrl);
+    const notes = await routed(String(body.api_key), issuer.baseUrl);
     await expect(answers(notes)).rejects.toMatchObject(refused("forbidden"));
   }
 });
 
 test("a leaf that refuses the router's API key is passed over for one that takes it", async () => {
-  const [leaf, other] = await Promise.all([startLeaf(), startLeaf()]);
+  const other = await startLeaf();
   expect(await answers(await routed(leaf.apiKey, leaf.baseUrl, other.baseUrl))).toEqual(expected);
 });
 
@@ -265,13 +271,12 @@ test("a leaf of another location is passed over, and says so in its log", async 
   const alone = await routed(issuing.rootKey, elsewhere.baseUrl);
   await expect(answers(alone)).rejects.toMatchObject({ code: "missing_object" });
   expect(log.join("")).toContain("a shard is not at these locations");
-  const leaf = await startLeaf({ issuing });
-  const both = await routed(issuing.rootKey, elsewhere.baseUrl, leaf.baseUrl);
+  const here = await startLeaf({ issuing });
+  const both = await routed(issuing.rootKey, elsewhere.baseUrl, here.baseUrl);
   expect(await answers(both)).toEqual(expected);
 });
 
 test("what is no search is refused, and the refusal quotes nothing of it", async () => {
-  const leaf = await startLeaf();
   const key = generateKey();
   for (const body of [
     {},
@@ -294,26 +299,9 @@ test("what is no search is refused, and the refusal quotes nothing of it", async
   expect(await leaf.post(leafRoute, {}, plain)).toMatchObject({ status: 415 });
 });
 
-/** A search as a router sends it for `query`, and the leaf that answered it. */
-async function sentSearch(): Promise<{ leaf: RunningService; sent: SearchBody }> {
-  const leaf = await startLeaf();
-  const bodies: SearchBody[] = [];
-  const between = await pretender(
-    forwardTo(
-      leaf,
-      (found) => found,
-      (body) => bodies.push(JSON.parse(body) as SearchBody),
-    ),
-  );
-  const notes = await routed(leaf.apiKey, between);
-  await notes.query({ queryVectors: vectors, filter: { year: 2010 }, namespace: "own", recall: 0.9 });
-  return { leaf, sent: bodies[0] };
-}
-
 test("vectors of one call are one request to a leaf", async () => {
   let requests = 0;
-  const leaf = await startLeaf();
-  const counted = await pretender(forwardTo(leaf, (found) => (requests++, found)));
+  const counted = await pretender(forwardTo((found) => (requests++, found)));
   const notes = await routed(leaf.apiKey, counted);
   const queryVectors = randomItems(64, 9).map(({ vector = [] }) => vector);
   const singles = [];
@@ -419,8 +407,7 @@ test.each<[string, (sent: SearchBody) => object, string, string]>([
   ["a suffix that is a path", ofShards({ suffix: "../" }), "invalid_request", noSearch],
   ["a beginning that is no hash", ofShards({ from: 2 ** 32 }), "invalid_request", noSearch],
 ])("a search with %s is refused", async (_, change, code, detail) => {
-  const { leaf, sent } = await sentSearch();
-  const { status, body } = await leaf.post(leafRoute, { ...sent, ...change(sent) });
+  const { status, body } = await leaf.post(leafRoute, { ...search, ...change(search) });
   expect(body).toMatchObject({ code, detail: expect.stringContaining(detail) as string });
   expect(status).toBe(statusOfCode(code as ErrorCode));
 });
@@ -450,9 +437,8 @@ interface Found {
   readonly rows: readonly unknown[];
 }
 
-/** Sends requests to a leaf, which `note` gets, and back what `change` makes of its responses. */
+/** Sends requests to the leaf, which `note` gets, and back what `change` makes of its responses. */
 function forwardTo(
-  leaf: RunningService,
   change: (found: unknown) => unknown,
   note: (body: string) => unknown = () => undefined,
 ): RequestListener {
