@@ -3,18 +3,22 @@
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { connect } from "node:net";
 import { once } from "node:events";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { type BlobStore, createClient, generateKey, openLocation } from "../../src/core.js";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { createClient, generateKey, openLocation } from "../../src/core.js";
 import { mediaType } from "../../src/client/wire/wire.js";
 import type { Limits } from "../../packages/server/src/http/limits.js";
 import { type Answer, type RunningService, startService } from "./service.js";
 
 const rootKey = generateKey();
-let store: BlobStore;
+/** Of all tests that start none of their own. */
+let shared: RunningService;
 let service: RunningService;
+/** The log since a service was started. */
 let lines: string[];
 
 async function start(limits: Partial<Limits> = {}): Promise<void> {
+  lines = [];
+  const store = openLocation({ location: "memory" });
   service = await startService({
     indexLocation: store,
     issuing: { rootKey, store },
@@ -23,12 +27,17 @@ async function start(limits: Partial<Limits> = {}): Promise<void> {
   });
 }
 
-beforeEach(async () => {
-  store = openLocation({ location: "memory" });
-  lines = [];
+beforeAll(async () => {
   await start();
+  shared = service;
 });
-afterEach(() => service.close());
+beforeEach(() => {
+  service = shared;
+});
+afterEach(async () => {
+  if (service !== shared) await service.close();
+});
+afterAll(() => shared.close());
 
 /** Issues a key and returns the headers of a request with it. */
 async function issue(details: object): Promise<{ "X-API-Key": string; id: string }> {
@@ -217,7 +226,6 @@ async function heldTraining(headers = {}): Promise<ClientRequest> {
 }
 
 test("a training that waits does not run once its key is revoked", async () => {
-  await service.close();
   await start({ longRequestsMax: 1 });
   const { id, ...headers } = await issue({ scopes: ["write"] });
   const running = await heldTraining();
@@ -231,7 +239,6 @@ test("a training that waits does not run once its key is revoked", async () => {
 });
 
 test("a training that waits keeps no room for bodies from other requests", async () => {
-  await service.close();
   const bytes = 1024 * 1024;
   await start({ longRequestsMax: 1, bodiesBytesMax: bytes, queryBytesMax: bytes, waitMsMax: 500 });
   const running = await heldTraining({ "Content-Length": 9 });
@@ -245,7 +252,6 @@ test("a training that waits keeps no room for bodies from other requests", async
 });
 
 test("a request behind a training on its connection keeps no place while that waits", async () => {
-  await service.close();
   await start({ longRequestsMax: 1, requestsMax: 1, waitMsMax: 3_600_000 });
   const running = await heldTraining();
   const { hostname, port } = new URL(service.baseUrl);
@@ -276,6 +282,7 @@ test("a request behind a training on its connection keeps no place while that wa
 });
 
 test("keys are listed with their permissions, without their secrets", async () => {
+  await start();
   const expires = Date.now() + 3_600_000;
   const { id, ...headers } = await issue({ scopes: ["read", "read"], indexes: ["x"], expires_at: expires });
   const { body } = await send("GET", "/v1/keys", { "X-API-Key": rootKey });
@@ -359,7 +366,6 @@ test("an index with the longest name has users", async () => {
 });
 
 test("a service without a root key issues no keys and says so", async () => {
-  await service.close();
   service = await startService();
   const answer = await service.post("/v1/keys", { name: "a", scopes: ["read"] });
   expect(answer).toMatchObject({ status: 422, body: { code: "not_supported", detail: /SEALDEX_ROOT_KEY/ } });
@@ -377,7 +383,6 @@ async function raw(headers: Record<string, string>, path = "/v1/indexes/list"): 
 }
 
 test("a key, and an address, may send so many requests per minute", async () => {
-  await service.close();
   await start({ keyRequestsPerMinuteMax: 3, addressRequestsPerMinuteMax: 6 });
   const one = { "X-API-Key": rootKey };
   const two = { "X-API-Key": service.apiKey };
@@ -398,7 +403,6 @@ test("a key, and an address, may send so many requests per minute", async () => 
 });
 
 test("an address that tries many API keys is refused and raises one alarm; valid keys still work", async () => {
-  await service.close();
   await start({ failedKeysPerMinuteMax: 5 });
   const { id: _id, ...headers } = await issue({ scopes: ["read"] });
   expect((await raw(headers)).status).toBe(200);
@@ -413,7 +417,6 @@ test("an address that tries many API keys is refused and raises one alarm; valid
 });
 
 test("a client that tries many index keys is refused and raises one alarm; users of the open index continue", async () => {
-  await service.close();
   await start({ wrongIndexKeysPerMinuteMax: 5 });
   const address = await service.newIndex();
   const wrong = () => ({ ...address, index_key: generateKey() });
@@ -432,7 +435,6 @@ test("a client that tries many index keys is refused and raises one alarm; users
 });
 
 test("keys that are tried on the users of an index count as those of its other requests do", async () => {
-  await service.close();
   await start({ wrongIndexKeysPerMinuteMax: 5 });
   const address = await service.newIndex();
   const path = `/v1/indexes/${encodeURIComponent(address.index_name)}/users`;
@@ -475,7 +477,6 @@ async function refusedList(): Promise<Response> {
 }
 
 test("requests behind too many others are refused with 503 and Retry-After, and served later", async () => {
-  await service.close();
   await start({ requestsMax: 1, waitingMax: 0 });
   const address = await service.newIndex();
   const { slow, body } = await sendHeaders(address);
@@ -490,7 +491,6 @@ test("requests behind too many others are refused with 503 and Retry-After, and 
 });
 
 test("requests that waited too long behind others are refused with 503 and Retry-After", async () => {
-  await service.close();
   await start({ requestsMax: 1, waitMsMax: 50 });
   const address = await service.newIndex();
   const { slow, body } = await sendHeaders(address);
@@ -506,7 +506,6 @@ test("requests that waited too long behind others are refused with 503 and Retry
 });
 
 test("while the heap is nearly full, requests are refused with 503 and health is still answered", async () => {
-  await service.close();
   await start({ heapBytesMax: 1 });
   let answer = await raw({ "X-API-Key": rootKey });
   // The heap is looked at every second.
@@ -518,6 +517,7 @@ test("while the heap is nearly full, requests are refused with 503 and health is
 });
 
 test("no API key is in the log or in an error", async () => {
+  await start();
   const { id, ...headers } = await issue({ scopes: ["read"] });
   const secret = headers["X-API-Key"].slice(24, -8);
   const answers = [
