@@ -25,6 +25,14 @@ function command(args: readonly string[], input = "", location = "file:./data") 
   return done;
 }
 
+/** Makes an index of one item, and its key, with the library: a process takes longer. */
+async function newIndex(indexName: string): Promise<void> {
+  const client = createClient({ indexLocation: { location: "local", path: join(folder, "data") } });
+  const indexKey = fileKey(join(folder, `${indexName}.key`), { create: true });
+  await (await client.createIndex({ indexName, indexKey })).upsert([{ id: "a", vector: [1, 2] }]);
+  await client.close();
+}
+
 test("the commands of the documentation work, one after the other", async () => {
   const page = await readFile(new URL("../../docs/service.md", import.meta.url), "utf8");
   const [, block] = /## Indexes from the command line.*?```sh\n(.*?)```/s.exec(page) ?? [];
@@ -152,7 +160,7 @@ test.each<[string[], RegExp]>([
     /^error: --expires/,
   ],
 ])("%j is refused in one line", async (args, message) => {
-  await command(["index", "create", "kept", "--key-file", "kept.key"]);
+  await newIndex("kept");
   const refused = command(args);
   await expect(refused).rejects.toMatchObject({
     code: 1,
@@ -163,10 +171,7 @@ test.each<[string[], RegExp]>([
 });
 
 test("an index that the library made with fileKey opens with the file", async () => {
-  const client = createClient({ indexLocation: { location: "local", path: join(folder, "data") } });
-  const options = { indexName: "made", indexKey: fileKey(join(folder, "made.key"), { create: true }) };
-  await (await client.createIndex(options)).upsert([{ id: "a", vector: [1, 2] }]);
-  await client.close();
+  await newIndex("made");
   const key = ["--key-file", "made.key"];
   const { stdout } = await command(["index", "describe", "made", ...key]);
   expect(JSON.parse(stdout)).toMatchObject({ items: 1 });
@@ -190,7 +195,7 @@ test("on a terminal, a bar shows work of more than two seconds, and the result f
 });
 
 test("a wrong key opens nothing, and memory: is refused", async () => {
-  await command(["index", "create", "kept", "--key-file", "kept.key"]);
+  await newIndex("kept");
   await writeFile(join(folder, "wrong.key"), "0".repeat(64));
   const wrong = command(["index", "describe", "kept", "--key-file", "wrong.key"]);
   await expect(wrong).rejects.toMatchObject({
