@@ -55,8 +55,8 @@ describe("large calls", () => {
 
   test("items of more than 32 MiB are several requests, each below the limit", async () => {
     const index = await newIndex();
-    // Three bytes a character, and six for each that JSON escapes.
-    const contents = "日".repeat(200_000) + "\u0001".repeat(60_000);
+    // Three bytes a character, and six for each that JSON escapes: were it one, all would fit in a request.
+    const contents = "日".repeat(260_000) + "\u0001".repeat(20_000);
     const items = Array.from({ length: 40 }, (_, i) => ({ id: `${i}`, vector: [i], contents }));
     await expectRequests(2, "upsert", () => index.upsert(items));
     expect(await index.count()).toBe(40);
