@@ -1,7 +1,7 @@
 /** Two service processes on one server: changes that each sees of the other, a crash under load, storage that fails. Needs a build. */
 
 import { once } from "node:events";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
 import { postgres, startPostgres } from "../servers/postgres.js";
 import { redis, startRedis } from "../servers/redis.js";
@@ -24,23 +24,25 @@ describe.each([
 ])("on one %s", (_, kind, startServer) => {
   describe.runIf(canStart(kind))("two processes", () => {
     let server: RestartableServer;
-    let services: ServiceProcess[];
-    const start = (port?: number, settings: Record<string, string> = patience) =>
-      startProcess({ SEALDEX_INDEX_LOCATION: server.address, SEALDEX_ROOT_KEY: rootKey, ...settings }, port);
-    const connect = () =>
-      services.map(({ baseUrl }) => createClient({ baseUrl, apiKey: rootKey, maxRetries }));
+    const services: ServiceProcess[] = [];
+    const start = async (settings: Record<string, string> = patience, port?: number) => {
+      const common = { SEALDEX_INDEX_LOCATION: server.address, SEALDEX_ROOT_KEY: rootKey };
+      const service = await startProcess({ ...common, ...settings }, port);
+      services.push(service);
+      return service;
+    };
+    const connect = ({ baseUrl }: ServiceProcess) => createClient({ baseUrl, apiKey: rootKey, maxRetries });
 
-    beforeEach(async () => {
+    beforeAll(async () => {
       server = await startServer();
-      services = await Promise.all([start(), start()]);
     });
     afterEach(async () => {
-      await Promise.all(services.map((service) => service.kill()));
-      await server.stop();
+      await Promise.all(services.splice(0).map((service) => service.kill()));
     });
+    afterAll(() => server.stop());
 
     test("see each other's writes with the next request", async () => {
-      const [a, b] = connect();
+      const [a, b] = (await Promise.all([start(), start()])).map(connect);
       const address = { indexName: "seen", indexKey: generateKey() };
       const indexes = [await a.createIndex(address), await b.loadIndex(address)];
       for (let round = 0; round < 30; round++) {
@@ -61,7 +63,8 @@ describe.each([
     });
 
     test("lose nothing that was acknowledged when one is killed under load, and no call fails", async () => {
-      const [a, b] = connect();
+      const both = await Promise.all([start(), start()]);
+      const [a, b] = both.map(connect);
       const address = { indexName: "killed", indexKey: generateKey() };
       await a.createIndex(address);
       const acknowledged = new Set<string>();
@@ -86,9 +89,8 @@ describe.each([
       );
       const all = Promise.all(load);
       await vi.waitFor(() => expect(Math.min(...counts)).toBeGreaterThan(20), { timeout: 300_000 });
-      const port = Number(new URL(services[0].baseUrl).port);
-      await services[0].kill();
-      services[0] = await start(port);
+      await both[0].kill();
+      await start(patience, Number(new URL(both[0].baseUrl).port));
       for (const c of [0, 1]) goals[c] = counts[c] + 20;
       await all;
       const kept = await (await b.loadIndex(address)).listIds();
@@ -96,14 +98,13 @@ describe.each([
     });
 
     test("answer 503 with Retry-After while the storage is gone, and recover by themselves", async () => {
-      await services[0].kill();
-      services[0] = await start(0, impatience);
-      const [client, patient] = connect();
+      const both = await Promise.all([start(impatience), start()]);
+      const [client, patient] = both.map(connect);
       const address = { indexName: "gone", indexKey: generateKey() };
       await patient.createIndex(address);
       const index = await client.loadIndex(address);
       await index.upsert([{ id: "before", vector: [1, 2] }]);
-      const { baseUrl } = services[0];
+      const [{ baseUrl }] = both;
       const statusOf = async (path: string) => (await fetch(`${baseUrl}/v1/health${path}`)).status;
       await vi.waitFor(async () => expect(await statusOf("/ready")).toBe(200), { timeout: 300_000 });
 
@@ -131,18 +132,17 @@ describe.each([
       const ids = await (await patient.loadIndex(address)).listIds();
       // Items answered with 503 may have been stored, in whole.
       expect(ids.filter((id) => id !== "during")).toEqual(["before", "waiting"]);
-      expect(services.map(({ child }) => child.exitCode)).toEqual([null, null]);
+      expect(both.map(({ child }) => child.exitCode)).toEqual([null, null]);
     });
 
     test("end at SIGTERM while the storage is gone, and say by their exit code that they could not write all", async () => {
-      await services[0].kill();
-      services[0] = await start(0, { ...impatience, SEALDEX_AUDIT_FOLDER: await newFolder() });
-      await connect()[0].listIndexes();
+      const service = await start({ ...impatience, SEALDEX_AUDIT_FOLDER: await newFolder() });
+      await connect(service).listIndexes();
       await server.down();
-      const [{ child }] = services;
-      const exit = once(child, "exit");
-      child.kill("SIGTERM");
+      const exit = once(service.child, "exit");
+      service.child.kill("SIGTERM");
       expect(await exit).toEqual([1, null]);
+      await server.up();
     });
   });
 });
