@@ -2,6 +2,7 @@
 
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import type { Page, Request } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { createClient, generateKey, type VectorIndex } from "../../../src/core.js";
@@ -78,7 +79,10 @@ test("charts show requests while a user watches", async () => {
   let isSeen = false;
   const seen = rate.filter({ hasText: /[1-9]/ }).waitFor({ timeout: 0 });
   void seen.then(() => (isSeen = true));
-  while (!isSeen) await index.query({ queryVector: [0, 0, 0, 1], topK: 3 });
+  while (!isSeen) {
+    await index.query({ queryVector: [0, 0, 0, 1], topK: 3 });
+    await setTimeout(50);
+  }
   expect(await column(page, "Storage locations", 3)).toEqual([expect.stringMatching(/^responds, /)]);
   await page.close();
 });
