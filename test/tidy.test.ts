@@ -62,7 +62,7 @@ const serverTable: Record<string, string> = {
     "settings/ @aws-sdk/client-s3 bullmq hyparquet hyparquet-compressors node:fs node:fs/promises node:path node:stream node:zlib sealdex/core sealdex/wire",
   "commands/":
     "access/ audit/ http/ jobs/ leaves/ metrics/ processes/ settings/ app.ts cli-progress commander node:cluster node:events node:fs/promises node:http node:https node:stream node:stream/promises sealdex/core sealdex/wire",
-  "main.ts": "commands/ settings/ commander node:fs sealdex/core",
+  "main.ts": "commands/ processes/ settings/ commander node:cluster node:fs sealdex/core",
 };
 
 /**

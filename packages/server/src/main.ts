@@ -1,5 +1,6 @@
 /** The command line of `sealdex-server`. */
 
+import cluster from "node:cluster";
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { generateKey, SealdexError } from "sealdex/core";
@@ -11,7 +12,10 @@ import { addKeysCommand } from "./commands/keys.js";
 import { addTransferCommands } from "./commands/transfer.js";
 import { addWorkCommands } from "./commands/work.js";
 import { addWrapsCommand } from "./commands/wraps.js";
+import { supervise } from "./processes/supervise.js";
 import { loadSettings } from "./settings/load-settings.js";
+import { textOf } from "./settings/log-output.js";
+import { requireKeys } from "./settings/settings.js";
 import { settingsHelp } from "./settings/settings-help.js";
 
 const manifest = readFileSync(new URL("../package.json", import.meta.url), "utf8");
@@ -29,8 +33,16 @@ program
   .command("serve")
   .description("Start the service. Settings come from SEALDEX_* environment variables and a file.")
   .addHelpText("after", () => `\n${settingsHelp()}`)
-  // The other commands start in half the time without a server's modules.
-  .action(async () => (await import("./commands/serve.js")).serve(settings(), version));
+  .action(async () => {
+    const given = settings();
+    requireKeys(given);
+    if (given.processes > 1 && cluster.isPrimary) {
+      const { stdout } = process;
+      return supervise(given.processes, (line) => void stdout.write(stdout.isTTY ? textOf(line) : line));
+    }
+    // The other commands, and a process that has others serve, start in half the time without a server's modules.
+    return (await import("./commands/serve.js")).serve(given, version);
+  });
 
 program
   .command("generate-key")

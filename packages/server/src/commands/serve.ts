@@ -7,30 +7,21 @@ import { createApp } from "../app.js";
 import { expiryOf, readCertificates } from "../http/certificates.js";
 import { AuditLog } from "../audit/audit-log.js";
 import type { Server } from "../http/http-server.js";
-import { openLog, textOf } from "../settings/log-output.js";
+import { openLog } from "../settings/log-output.js";
 import type { Location } from "../metrics/location-health.js";
 import { measureCache } from "../metrics/measure-cache.js";
 import { Metrics } from "../metrics/metrics.js";
 import { unknownVariables } from "../settings/load-settings.js";
-import { supervise } from "../processes/supervise.js";
 import { Siblings } from "../processes/siblings.js";
-import { type LeafSettings, requireKeys, type Settings } from "../settings/settings.js";
+import type { LeafSettings, Settings } from "../settings/settings.js";
 import { traced } from "../http/tracing.js";
 
 /** Time limit of storage in the readiness check. */
 const readyMsMax = 5000;
 const signals = ["SIGINT", "SIGTERM"] as const;
 
-/** `version` is reported by `/v1/health`. */
+/** Serves in this process. `version` is reported by `/v1/health`. */
 export async function serve(settings: Settings, version: string): Promise<void> {
-  requireKeys(settings);
-  if (settings.processes === 1 || cluster.isWorker) return serveHere(settings, version);
-  const { isTTY } = process.stdout;
-  supervise(settings.processes, (line) => void process.stdout.write(isTTY ? textOf(line) : line));
-}
-
-/** Serves in this process. */
-async function serveHere(settings: Settings, version: string): Promise<void> {
   const {
     host,
     port,
