@@ -63,7 +63,7 @@ function isRefusedHandshake(code: string): boolean {
 export const noTls = "NO_TLS";
 
 /** Node's code depends on whether it was reading or writing; OpenSSL's words do not. */
-export function isWithoutTls(error: Error): boolean {
+function isWithoutTls(error: Error): boolean {
   return error.message.includes("wrong version number");
 }
 
@@ -140,8 +140,9 @@ export class ServiceError extends Error {
   }
 }
 
-/** A code chosen by the service or the system. Anything but a plain word is dropped. */
-export function codeFrom(outside: string): string {
+/** The code of an error, as the service or the system chose it. Anything but a plain word is dropped. */
+export function codeFrom(outside: string, error?: Error): string {
+  if (error !== undefined && isWithoutTls(error)) return noTls;
   return /^[A-Za-z]\w{0,63}$/.test(outside) ? outside : "an unreadable code";
 }
 

@@ -14,7 +14,7 @@ import { Agent as HttpsAgent, request as requestHttps } from "node:https";
 import { isError } from "../checks/value-kinds.js";
 import type { BlobStore, ByteRange } from "./blob-store.js";
 import type { BucketLocation } from "./bucket-location.js";
-import { codeFrom, isWithoutTls, noTls, ServiceError } from "./failure.js";
+import { codeFrom, ServiceError } from "./failure.js";
 import { canonicalQuery, type HmacKey, signed } from "./goog4.js";
 import { createObjectStore, type ObjectService, rangeHeader, readPart, requestsMax } from "./object-store.js";
 import { payloadHash } from "./payload-hash.js";
@@ -208,14 +208,13 @@ function createConnection({
       } catch (error) {
         if (error instanceof ServiceError) throw error;
         // A system error's message may name hosts; its code is enough.
-        throw new ServiceError({ reason: isError(error) ? reasonOf(error) : "an unexpected error" });
+        const reason =
+          isError(error) && error.code !== undefined
+            ? codeFrom(String(error.code), error)
+            : "an unexpected error";
+        throw new ServiceError({ reason });
       }
     },
     close: () => agent.destroy(),
   };
-}
-
-function reasonOf(error: Error & { readonly code?: unknown }): string {
-  if (isWithoutTls(error)) return noTls;
-  return error.code === undefined ? "an unexpected error" : codeFrom(String(error.code));
 }

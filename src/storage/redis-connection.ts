@@ -120,8 +120,8 @@ async function loadIoredis() {
 }
 
 /**
- * Connects. Rejects with the error of ioredis, or with `not_supported` if it is not installed. `begun` gets each
- * connection before it is there, to give it up.
+ * Connects. Rejects with the error of ioredis, or with `not_supported` if it is not installed. `begun` is called
+ * with each connection before a server has answered: the caller can give it up.
  */
 export async function connect(
   address: RedisAddress,

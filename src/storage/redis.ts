@@ -55,7 +55,7 @@ export function createRedisStore(options: RedisStoreOptions): BlobStore {
   const address = client === undefined ? parseRedisAddress(options.connectionString) : undefined;
   const semaphore = createSemaphore(operationsMax);
   let opening: Promise<RedisConnection> | undefined;
-  /** The connection that is being opened, which a server may never answer. */
+  /** A connection on which no server has answered yet, and may never do. */
   let begun: RedisConnection | undefined;
   let isClosed = false;
 

@@ -15,7 +15,7 @@ import { isError } from "../checks/value-kinds.js";
 import { SealdexError } from "../errors.js";
 import type { BlobStore } from "./blob-store.js";
 import type { BucketLocation } from "./bucket-location.js";
-import { codeFrom, isWithoutTls, noTls, ServiceError } from "./failure.js";
+import { codeFrom, ServiceError } from "./failure.js";
 import {
   createObjectStore,
   type ObjectService,
@@ -278,7 +278,7 @@ function describe(error: unknown): ServiceError {
   };
   const status = $metadata?.httpStatusCode;
   if (message === "Region is missing") return new ServiceError({ reason: "NoRegion", isRefusal: true });
-  const reason = isWithoutTls(error) ? noTls : codeFrom(String((status === undefined ? code : Code) ?? name));
+  const reason = codeFrom(String((status === undefined ? code : Code) ?? name), error);
   // The client has read the service's clock by now.
   const isRefusal =
     reason === "RequestTimeTooSkewed" ? false : name === "CredentialsProviderError" || undefined;

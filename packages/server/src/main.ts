@@ -40,7 +40,7 @@ program
       const { stdout } = process;
       return supervise(given.processes, (line) => void stdout.write(stdout.isTTY ? textOf(line) : line));
     }
-    // The other commands, and a process that has others serve, start in half the time without a server's modules.
+    // The other commands, and a process that supervises others, start in half the time without these modules.
     return (await import("./commands/serve.js")).serve(given, version);
   });
 

@@ -30,7 +30,7 @@ import {
   type VectorStoreArgsWithout,
 } from "../store-options.js";
 import { StoreIndex } from "../store-index.js";
-import { type CheckpointGroup, needsLocations, SaverThreads } from "./saver-threads.js";
+import { type CheckpointGroup, withoutLocations, SaverThreads } from "./saver-threads.js";
 import {
   checkpointIdIn,
   checkpointItemId,
@@ -74,7 +74,7 @@ export class EncryptedSaver extends BaseCheckpointSaver {
     if (serde === undefined) this.serde = new StateSerializer(this.serde);
     refuseOptions(args, ofVectorStore, "EncryptedSaver");
     const { client } = args as { readonly client?: Client };
-    if (hasOption(args, "baseUrl") || client?.kind === "http") throw needsLocations();
+    if (hasOption(args, "baseUrl") || client?.kind === "http") throw withoutLocations();
     this.#index = new StoreIndex(takeStoreOptions(args as EncryptedVectorStoreArgs));
     this.#threads = new SaverThreads(this.#index);
   }

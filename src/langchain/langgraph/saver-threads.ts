@@ -203,10 +203,10 @@ export class SaverThreads {
 function threadsOf(index: VectorIndex): ThreadsOfIndex {
   const groups = (index as VectorIndex & MayHaveGroups)[itemGroups]?.();
   if (groups !== undefined) return { index, groups, secrets: new Map(), ofThreads: new Map(), erasures: 0 };
-  throw needsLocations();
+  throw withoutLocations();
 }
 
-export function needsLocations(): SealdexError {
+export function withoutLocations(): SealdexError {
   return new SealdexError(
     "not_supported",
     "EncryptedSaver: expected storage locations; a service keeps no secrets of threads",
