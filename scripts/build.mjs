@@ -1,5 +1,5 @@
-// Builds everything, unless nothing changed since: the kernels, the model, the library as ES modules and as CommonJS, the server and its
-// dashboard.
+// Builds everything, unless nothing changed since: the kernels, the model, the library as ES modules, as their bundle and as CommonJS, the
+// server and its dashboard.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -7,6 +7,7 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
 import { buildIfChanged } from "./build-if-changed.mjs";
 import { writeSnowball } from "./build-snowball.mjs";
 
@@ -31,6 +32,8 @@ const inputs = [
   // What is installed.
   "node_modules/.package-lock.json",
 ];
+const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+const entries = Object.values(exports).flatMap((entry) => entry.import?.default ?? []);
 const folders = ["dist", "packages/model/dist", "packages/server/dist"];
 const generated = [
   "src/engine/kernels/kernels.wasm.ts",
@@ -71,6 +74,19 @@ await buildIfChanged({ root, inputs, outputs: [...folders, ...generated] }, asyn
   }
   writeSnowball(join(root, "dist", "esm", "text", "snowball.js"), "esm");
   writeSnowball(join(root, "dist", "cjs", "text", "snowball.js"), "cjs");
+  await build({
+    absWorkingDir: root,
+    entryPoints: entries.map((entry) => entry.replace("/bundle/", "/esm/")),
+    outbase: "dist/esm",
+    outdir: "dist/bundle",
+    bundle: true,
+    // Entries share classes: an error of one is an instance for the others.
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    packages: "external",
+  });
   writeFileSync(join(root, "dist", "cjs", "package.json"), '{ "type": "commonjs" }\n');
   await Promise.all([run(tsc, "-p", "packages/server/tsconfig.json"), run("scripts/build-dashboard.mjs")]);
 });

@@ -167,7 +167,7 @@ test("every file is reached from a public entry", () => {
     reached.add(path);
     for (const { target } of all.find((source) => source.path === path)?.imports ?? []) visit(target);
   };
-  for (const entry of entries) visit(entry.replace("./dist/esm/", "").replace(/\.js$/, ".ts"));
+  for (const entry of entries) visit(entry.replace("./dist/bundle/", "").replace(/\.js$/, ".ts"));
   expect(all.map(({ path }) => path).filter((path) => !reached.has(path))).toEqual([]);
 });
 
