@@ -31,6 +31,8 @@ export function rememberTool(
     metadata = {},
     ...place
   } = options;
+  if (Object.prototype.toString.call(metadata) !== "[object Object]")
+    throw new TypeError("metadata: expected an object");
   return tool({
     description,
     inputSchema,

@@ -256,6 +256,11 @@ test("a tool is refused that could never find anything", async () => {
   await index;
 });
 
+test("metadata that are no object are refused before a model calls the tool", () => {
+  for (const metadata of [["a"], "a", null, new Date()])
+    expect(() => rememberTool(openStore(), { metadata } as object)).toThrow(/metadata: expected an object/);
+});
+
 test("an agent remembers in another process", () => {
   const folder = mkdtempSync(join(tmpdir(), "sealdex-ai-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));

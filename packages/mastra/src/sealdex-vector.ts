@@ -165,7 +165,8 @@ export class SealdexVector extends MastraVector {
    */
   async updateVector({ indexName, id, filter, update }: UpdateVectorParams): Promise<void> {
     await this.#withIndex("UPDATE_VECTOR", indexName, async (index) => {
-      if (update.vector === undefined && update.metadata === undefined)
+      // Callers in JavaScript may leave it out.
+      if (update?.vector === undefined && update?.metadata === undefined)
         throw new SealdexError("invalid_request", "update: expected vector or metadata");
       const selection = selectionOf(id === undefined ? undefined : [id], translateFilter(filter));
       if (update.vector === undefined) {

@@ -188,7 +188,10 @@ test("vectors and metadata are updated by id and by filter", async () => {
   expect(await matching(vector, { moved: false })).toEqual(["b", "c"]);
   await vector.updateVector({ indexName, id: "unknown", update: { vector: [1, 1, 1] } });
   expect(await vector.describeIndex({ indexName })).toMatchObject({ count: 3 });
-  await expect(vector.updateVector({ indexName, id: "a", update: {} })).rejects.toThrow("vector or metadata");
+  for (const params of [{ update: {} }, {}] as { update: object }[])
+    await expect(vector.updateVector({ indexName, id: "a", ...params })).rejects.toThrow(
+      "vector or metadata",
+    );
   await expect(vector.updateVector({ indexName, filter: {}, update: { vector: [1, 1, 1] } })).rejects.toThrow(
     "ids or a filter",
   );
