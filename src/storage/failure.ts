@@ -143,7 +143,7 @@ export class ServiceError extends Error {
 /** The code of an error, as the service or the system chose it. Anything but a plain word is dropped. */
 export function codeFrom(outside: string, error?: Error): string {
   if (error !== undefined && isWithoutTls(error)) return noTls;
-  return /^[A-Za-z]\w{0,63}$/.test(outside) ? outside : "an unreadable code";
+  return /^[A-Za-z][\w.]{0,63}$/.test(outside) ? outside : "an unreadable code";
 }
 
 /** Statuses below 500 for temporary failures. */

@@ -54,4 +54,13 @@ describe.each(["s3", "gcs"] as const)("%s", (location) => {
     expect(seen.requests).toBe(1);
     await store.close();
   });
+
+  test("a service whose code has a dot", async () => {
+    const { host } = await serve((_, response) =>
+      response.writeHead(403).end("<Error><Code>Account.Suspended</Code></Error>"),
+    );
+    const store = open(`http://${host}`);
+    await expect(store.list("")).rejects.toThrow(/Account\.Suspended/);
+    await store.close();
+  });
 });
