@@ -30,100 +30,56 @@ function trueDistance(metric: Metric, a: Float32Array, b: Float32Array): number 
   return scale === 0 ? 1 : Math.min(2, Math.max(0, 1 - dot(a, b) / scale));
 }
 
-/** n rows whose components are `at` of the row and the component. */
-function rows(n: number, d: number, at: (row: number, i: number) => number): Float32Array[] {
-  const each = Array.from({ length: n }, (_, row) => row);
-  return each.map((row) => Float32Array.from({ length: d }, (_, i) => at(row, i)));
+/** Component `i` of a row. `draw` gives the next number of a normal distribution. */
+type Component = (row: number, i: number, draw: () => number) => number;
+
+/** n rows of d components, from seeded numbers. */
+function rows(n: number, d: number, componentOf: Component): Float32Array[] {
+  const random = seededRandom(n * d);
+  const draw = () => gaussian(random);
+  return Array.from({ length: n }, (_, row) =>
+    Float32Array.from({ length: d }, (_value, i) => componentOf(row, i, draw)),
+  );
 }
 
-function noise(seed: number): () => number {
-  const random = seededRandom(seed);
-  return () => gaussian(random);
-}
+/** 60 rows of some dimension. */
+const sixty = (componentOf: Component) => (d: number) => rows(60, d, componentOf);
+const ofScale = (scale: number): Shape => [
+  `components of about ${scale}`,
+  sixty((_row, _i, draw) => draw() * scale),
+];
 
-/** Data of some dimension. Euclidean norms stay below 1e15. */
-const shapes: [string, (d: number) => Float32Array[]][] = [
-  ["zeros alone", (d) => rows(60, d, () => 0)],
-  [
-    "a zero among others",
-    (d) =>
-      rows(
-        60,
-        d,
-        (
-          (draw) => (row: number) =>
-            row === 7 ? 0 : draw()
-        )(noise(1)),
-      ),
-  ],
-  ["identical vectors", (d) => rows(60, d, (_, i) => 0.1 * (i + 1))],
-  ["three distinct vectors", (d) => rows(60, d, (row, i) => ((row % 3) + 1) * (i - 1.5))],
-  ["opposite vectors", (d) => rows(60, d, (row, i) => (row % 2 === 0 ? 1 : -1) * (i + 1))],
+type Shape = readonly [name: string, make: (d: number) => Float32Array[]];
+
+/** Euclidean norms stay below 1e15. */
+const shapes: readonly Shape[] = [
+  ["zeros alone", sixty(() => 0)],
+  ["a zero among others", sixty((row, _, draw) => (row === 7 ? 0 : draw()))],
+  ["identical vectors", sixty((_, i) => 0.1 * (i + 1))],
+  ["three distinct vectors", sixty((row, i) => ((row % 3) + 1) * (i - 1.5))],
+  ["opposite vectors", sixty((row, i) => (row % 2 === 0 ? 1 : -1) * (i + 1))],
   ["one row", (d) => rows(1, d, (_, i) => i + 0.5)],
   ["two rows", (d) => rows(2, d, (row, i) => row - i)],
-  [
-    "constant dimensions",
-    (d) =>
-      rows(
-        60,
-        d,
-        (
-          (draw) => (_: number, i: number) =>
-            i % 2 === 0 && d > 1 ? 1e6 : draw()
-        )(noise(2)),
-      ),
-  ],
+  ["constant dimensions", (d) => rows(60, d, (_, i, draw) => (i % 2 === 0 && d > 1 ? 1e6 : draw()))],
   [
     "differences below the normal range",
     // Squares from 1.4e-45 down, which float32 rounds up to 1.4e-45.
-    (d) => rows(60, d, (row, i) => (i === 0 ? 1 : i === 1 ? 3.7e-23 - row * 1.8e-25 : 0)),
+    sixty((row, i) => (i === 0 ? 1 : i === 1 ? 3.7e-23 - row * 1.8e-25 : 0)),
   ],
   [
     "scales from 1e-38 to 1e12 together",
-    (d) =>
-      rows(
-        60,
-        d,
-        (
-          (draw) => (row: number) =>
-            draw() * 10 ** (row % 2 === 0 ? -38 : (row % 51) - 38)
-        )(noise(3)),
-      ),
+    sixty((row, _, draw) => draw() * 10 ** (row % 2 === 0 ? -38 : (row % 51) - 38)),
   ],
-  ...[1e-45, 1e-40, 1e-38, 1e-30, 1e-22, 1e-20, 1e-15, 1e-10, 1e-5, 1e5, 1e12].map(
-    (scale): [string, (d: number) => Float32Array[]] => [
-      `components of about ${scale}`,
-      (d) =>
-        rows(
-          60,
-          d,
-          (
-            (draw) => () =>
-              draw() * scale
-          )(noise(4)),
-        ),
-    ],
-  ),
+  ...[1e-45, 1e-40, 1e-38, 1e-30, 1e-22, 1e-20, 1e-15, 1e-10, 1e-5, 1e5, 1e12].map(ofScale),
 ];
 /** Only directions count under cosine, so there is no limit. */
-const hugeShapes: [string, (d: number) => Float32Array[]][] = [1e18, 1e25, 3e37].map((scale) => [
-  `components of about ${scale}`,
-  (d) =>
-    rows(
-      60,
-      d,
-      (
-        (draw) => () =>
-          draw() * scale
-      )(noise(5)),
-    ),
-]);
+const hugeShapes: readonly Shape[] = [1e18, 1e25, 3e37].map(ofScale);
 /** Just within the limits of euclidean metrics, in all directions. */
-const limitShapes: [string, (d: number) => Float32Array[]][] = [
+const limitShapes: readonly Shape[] = [
   [
     "norms of almost 1e15",
     (d) =>
-      rows(60, d, ((draw) => draw)(noise(8))).map((vector, row) => {
+      rows(60, d, (_row, _i, draw) => draw()).map((vector, row) => {
         const scale = (row % 3 === 0 ? -0.999e15 : 0.999e15) / Math.sqrt(dot(vector, vector));
         return vector.map((value) => value * scale);
       }),
@@ -244,14 +200,7 @@ describe.each(metrics)("vectors at the borders of float32, under %s", (metric) =
   test("exact types agree with brute force in 8,192 dimensions", async () => {
     const d = 8192;
     for (const scale of [1e-40, 1e-20, 1, metric === "cosine" ? 3e37 : 1e12]) {
-      const vectors = rows(
-        40,
-        d,
-        (
-          (draw) => () =>
-            draw() * scale
-        )(noise(6)),
-      );
+      const vectors = rows(40, d, (_row, _i, draw) => draw() * scale);
       const index = await open({ type: "ivfflat" }, metric);
       await fill(index, vectors);
       for (const nLists of [undefined, 5]) {
