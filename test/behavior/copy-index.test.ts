@@ -350,3 +350,31 @@ test("a copy is one consistent state while others write, compact and delete", as
   writing = false;
   await writes;
 });
+
+test.each(["copied", "put back by other means"])(
+  "a backup that was %s is not hidden by a process that had a later state open",
+  async (how) => {
+    const [store, backup] = [createMemoryStore(), createMemoryStore()];
+    const index = await makeIndex(store);
+    await copyIndex({ ...options, from: { indexLocation: store }, to: { indexLocation: backup } });
+    const expected = await contentsOf(await createClient({ indexLocation: backup }).loadIndex(options));
+    await index.upsert(items(5, 100));
+    if (how === "copied") {
+      await createClient({ indexLocation: store }).deleteIndex(options);
+      await copyIndex({ ...options, from: { indexLocation: backup }, to: { indexLocation: store } });
+    } else {
+      await store.delete(await store.list(""));
+      for (const name of await backup.list(""))
+        await store.create(name, (await backup.read(name, whole)) ?? new Uint8Array());
+    }
+    const refused = { code: "rollback_detected" };
+    await expect(index.upsert(items(1, 200))).rejects.toMatchObject(refused);
+    await expect(index.delete({ ids: ["1"] })).rejects.toMatchObject({
+      code: expect.stringMatching(/rollback_detected|missing_object/),
+    });
+    const restored = await createClient({ indexLocation: store }).loadIndex(options);
+    expect(await contentsOf(restored)).toEqual(expected);
+    await restored.upsert(items(1, 300));
+    expect(await restored.count()).toBe(expected.items.length + 1);
+  },
+);

@@ -1,9 +1,16 @@
 // A service as a process of its own. Sends its URL when it listens; answers every message with the memory it holds, in
 // bytes. Uses the build. Run with --expose-gc.
 
-import { createApp } from "../../packages/server/dist/app.js";
+import { register } from "node:module";
 import { EmbeddedClient } from "../../dist/esm/index/embedded-client.js";
 import { clock, heldBytes } from "./soak-measure.mjs";
+
+// The service takes the library from the package's bundle, which does not export the client that has a clock.
+const [core, wire] = ["core", "service"].map((name) => new URL(`../../dist/esm/${name}.js`, import.meta.url));
+const modules = JSON.stringify({ "sealdex/core": core, "sealdex/wire": wire });
+const hook = `export const resolve = (name, context, next) => next(${modules}[name] ?? name, context);`;
+register(`data:text/javascript,${encodeURIComponent(hook)}`);
+const { createApp } = await import("../../packages/server/dist/app.js");
 
 const client = new EmbeddedClient({ indexLocation: { location: "memory" }, automaticTraining: false }, clock);
 // Whether the event loop is late depends on the machine.

@@ -179,18 +179,43 @@ describe("a commit", () => {
     const { own, clock, costs, reset } = await newLog();
     clock.advance(9999);
     await own.commit(same);
-    expect(costs()).toEqual({ reads: 0, creates: 1, lists: 0 });
+    // Whether the known manifest is still there.
+    expect(costs()).toEqual({ reads: 1, creates: 1, lists: 0 });
     reset();
     clock.advance(10_000);
     await own.commit(same);
-    expect(costs()).toEqual({ reads: 1, creates: 1, lists: 0 });
+    expect(costs()).toEqual({ reads: 2, creates: 1, lists: 0 });
+  });
+
+  test("asks storage for nothing more, if it was asked while objects were stored", async () => {
+    const { own, costs, reset } = await newLog();
+    await Promise.all([own.expectCommit(), own.expectCommit()]);
+    expect(costs()).toEqual({ reads: 1, creates: 0, lists: 0 });
+    reset();
+    await own.commit(same);
+    expect(costs()).toEqual({ reads: 0, creates: 1, lists: 0 });
+    await own.commit(same);
+    expect(costs()).toEqual({ reads: 1, creates: 2, lists: 0 });
+  });
+
+  test("is refused if a backup was restored whose newest manifest is an older one", async () => {
+    const { own, quiet, clock, costs, reset } = await newLog();
+    const backup = await quiet.read(nameOf(1), { offset: 0, length: 1e6 });
+    await own.commit(same);
+    await quiet.delete([nameOf(1), nameOf(2)]);
+    await quiet.create(nameOf(1), backup ?? new Uint8Array());
+    clock.advance(1);
+    reset();
+    await own.expectCommit();
+    await expect(own.commit(same)).rejects.toMatchObject({ code: "rollback_detected" });
+    expect(costs().creates).toBe(0);
   });
 
   test("of a process that knows nothing begins with the list", async () => {
     const { open, store, costs } = await newLog();
     const committed = await open(store).commit(same);
     expect(committed?.version).toBe(2);
-    expect(costs()).toEqual({ reads: 1, creates: 1, lists: 1 });
+    expect(costs()).toEqual({ reads: 2, creates: 1, lists: 1 });
   });
 
   test("is made under the keys of the manifest before it, unless the change brings others into force", async () => {
@@ -329,10 +354,10 @@ describe("a commit", () => {
     expect(creates).toEqual([2, 1, 1, 1]);
     reset();
     await own.commit(same);
-    expect(costs()).toEqual({ reads: 1, creates: 1, lists: 0 });
+    expect(costs()).toEqual({ reads: 2, creates: 1, lists: 0 });
     reset();
     await own.commit(same);
-    expect(costs()).toEqual({ reads: 0, creates: 1, lists: 0 });
+    expect(costs()).toEqual({ reads: 1, creates: 1, lists: 0 });
   });
 
   test("made while another one is under way waits for it", async () => {

@@ -79,7 +79,11 @@ export class ObjectWriter {
 
   /** Stores a sealed object under its new name. */
   async create(name: string, bytes: Uint8Array, signal: AbortSignal | undefined): Promise<ObjectRef> {
-    if (!(await this.#store.create(name, bytes, { signal }))) {
+    const [isNew] = await Promise.all([
+      this.#store.create(name, bytes, { signal }),
+      this.#log.expectCommit(),
+    ]);
+    if (!isNew) {
       throw new SealdexError("internal", `stored object ${name}: a new random name is taken`);
     }
     const header = Buffer.from(bytes.subarray(0, headerBytes)).toString("base64");

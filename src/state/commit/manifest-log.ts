@@ -35,6 +35,9 @@ export class ManifestLog {
   #committing = false;
   /** Whether another process had committed since the known manifest when this one last did. */
   #isContended = false;
+  /** The manifest that was found stored for the next commit. */
+  #inPlace: SealedManifest | undefined;
+  #expecting: Promise<void> | undefined;
   /** The one that was asked for last by its digest. */
   #asked: SealedManifest | undefined;
   /** Undefined until a manifest says it, if either kind may be opened. */
@@ -194,6 +197,17 @@ export class ManifestLog {
     if (this.known?.reservation?.holder === holder) await this.commit((latest) => latest, holder);
   }
 
+  /** To be called while objects are stored for a commit, which then waits for one request less. */
+  expectCommit(): Promise<void> {
+    this.#expecting ??= this.#look().finally(() => (this.#expecting = undefined));
+    return this.#expecting;
+  }
+
+  async #look(): Promise<void> {
+    const sealed = this.#reader.known?.sealed;
+    if (sealed !== undefined && (await this.#reader.isInPlace(sealed))) this.#inPlace = sealed;
+  }
+
   async #commitWaiting(): Promise<void> {
     this.#committing = true;
     for (let lost = 0; this.#waiting.length > 0;) {
@@ -216,7 +230,7 @@ export class ManifestLog {
       const isEnough = isOptimistic && isRecent && !this.#isContended;
       const seen = isEnough ? known : await this.#reader.newest();
       this.#isContended = known !== undefined && seen.sealed.manifest.version > known.sealed.manifest.version;
-      base = await this.#waitForReservation(seen);
+      base = await this.#confirm(await this.#waitForReservation(seen));
       latest = this.#live(base);
     } catch (error) {
       for (const { reject } of this.#waiting.splice(0)) reject(error);
@@ -242,6 +256,17 @@ export class ManifestLog {
     this.#onCommit(latest, next.manifest);
     for (const { resolve } of members) resolve(next.manifest);
     return true;
+  }
+
+  /**
+   * The manifest to commit after: this one, or a newer one if it was deleted. It may be gone while it is fresh: if a backup was
+   * restored, whose state the commit would hide. Then this throws `rollback_detected`.
+   */
+  async #confirm(base: SeenManifest): Promise<SeenManifest> {
+    const { sealed } = base;
+    const isInPlace = this.#inPlace === sealed || (await this.#reader.isInPlace(sealed));
+    this.#inPlace = undefined;
+    return isInPlace ? base : this.#reader.locate(base, true);
   }
 
   /** Waits while the next commit is promised to a change that does not wait here. Returns the newest manifest. */

@@ -7,7 +7,7 @@
  * `historyMs`.
  */
 
-import { generationOf } from "../../crypto/sealed-object.js";
+import { generationOf, headerBytes } from "../../crypto/sealed-object.js";
 import { SealdexError } from "../../errors.js";
 import { absenceCheckOf } from "../../storage/absence.js";
 import type { BlobStore } from "../../storage/blob-store.js";
@@ -128,6 +128,13 @@ export class ManifestReader {
     const generation = generationOf(bytes);
     if (!keys.has(generation)) await this.#index.renewKeys(generation);
     return openManifest(keys, indexId, version, bytes);
+  }
+
+  /** As `isStillStored`, without opening it: the header has random bytes of its own. */
+  async isInPlace({ manifest, bytes }: SealedManifest): Promise<boolean> {
+    const name = manifestName(this.#index.indexId, manifest.version);
+    const header = await this.#store.read(name, { offset: 0, length: headerBytes });
+    return header !== null && Buffer.compare(header, bytes.subarray(0, headerBytes)) === 0;
   }
 
   /** Remembers a manifest that is the newest. Returns the known one, which another call may have advanced. */
