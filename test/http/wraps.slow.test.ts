@@ -129,6 +129,7 @@ test("bodies that cannot be right are refused, and no answer repeats a key", asy
     { name: null },
     { name: { secret } },
     { expires_at: "tomorrow" },
+    { expires_at: "" },
     { expires_at: "2020-01-01T00:00:00Z" },
     { expires_at: 4e12 },
     { key: secret },

@@ -27,7 +27,7 @@ export function decodeWrap({ name, wrap_key, access, expires_at }: WrapBody): Wr
     name,
     key: wrap_key,
     access,
-    expiresAt: expires_at ? decodeTime(expires_at, "expires_at") : undefined,
+    expiresAt: (expires_at ?? undefined) === undefined ? undefined : decodeTime(expires_at, "expires_at"),
   };
 }
 
