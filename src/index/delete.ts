@@ -2,6 +2,7 @@
 
 import { type CompiledFilter, compileFilter } from "../api/filter/compile.js";
 import type { Metadata, Selection } from "../api/vector-index.js";
+import { SealdexError } from "../errors.js";
 import { forEachItem } from "../query/read-items.js";
 import { fingerprintsIn } from "../query/snapshot/find-rows.js";
 import type { FoundId } from "../query/snapshot/snapshot.js";
@@ -23,7 +24,13 @@ export async function deleteSelected(
   { ids, filter }: Selection,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
-  await mergeSmallIfDue(index, signal);
+  try {
+    await mergeSmallIfDue(index, signal);
+  } catch (error) {
+    // A location that is full has no room for merged segments, perhaps, but for tombstones, which are small.
+    if (!(error instanceof SealdexError && error.code === "storage_unavailable")) throw error;
+    signal?.throwIfAborted();
+  }
   // All items match the empty filter.
   if (ids === undefined) return deleteMatching(index, compileFilter(filter ?? {}), signal);
   if (filter === undefined) return deleteIds(index, ids, signal);

@@ -93,6 +93,23 @@ test("a store that is full of what is needed refuses to write, loses nothing, an
   await client.close();
 });
 
+test("items are deleted where there is room for tombstones, but none to merge the small segments that are due", async () => {
+  const { driver, limited } = limitedStore();
+  const client = open(driver);
+  const index = await client.createIndex({ indexName: "a", indexKey });
+  // The eighth makes a merge due, which the next write does.
+  for (let i = 0; i < 8; i++) await index.upsert([item(i)]);
+  limited.bytesMax = limited.used() + 8 * 1024;
+  const merging = { code: "storage_unavailable", message: "it is full" };
+  await expect(index.upsert([{ id: "small", vector: [1, 1] }])).rejects.toMatchObject(merging);
+  await index.delete({ ids: ["i0"] });
+  await index.delete({ deleteAll: true });
+  expect(await idsOf(index)).toBe(0);
+  await index.upsert([item(8)]);
+  expect(await index.listIds()).toEqual(["i8"]);
+  await client.close();
+});
+
 test("readers of this process keep what they read", async () => {
   const { driver, limited } = limitedStore();
   const count = await fill(driver, async (i) => i === 20);
