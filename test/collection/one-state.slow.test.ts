@@ -259,3 +259,33 @@ test.each([900_000, 0])(
     expect(paged).toEqual(expected);
   },
 );
+
+test.each(mishaps)(
+  "a compaction that %s at any call is repeated by another process, and reads all",
+  async (mishap) => {
+    const beginning = createMemoryStore();
+    const options = { retentionMs: 0 };
+    const client = openClient(beginning, options);
+    const collection = await client.createCollection({ ...named, shards: 2 });
+    for (let seed = 1; seed <= 3; seed++) await collection.upsert(randomItems(20, seed, `${seed}-`));
+    await client.close();
+    for (let number = 0; ; number++) {
+      const store = await copyOf(beginning);
+      const faulty = faultyStore(store, number, mishap);
+      const first = openClient(faulty, options);
+      await first
+        .loadCollection(named)
+        .then((opened) => opened.compact())
+        .catch(() => undefined);
+      await first.close();
+      const second = openClient(store, options);
+      const opened = await second.loadCollection(named);
+      await opened.compact();
+      const [{ vector: queryVector = [] }] = randomItems(1, 1);
+      expect(await opened.query({ queryVector, topK: 60 })).toHaveLength(60);
+      expect(await opened.listIds()).toHaveLength(60);
+      await second.close();
+      if (faulty.struck === undefined) return;
+    }
+  },
+);

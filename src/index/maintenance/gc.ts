@@ -144,6 +144,8 @@ async function deleteUnnamed(
 
 /** Deletes objects that the stored manifests dropped, except those that readers of this process use: without grace for others. */
 async function deleteDropped(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
+  // As long as a collection names an older state of a shard, which a writer may have left so, its objects are needed.
+  await index.log.anchorNewest();
   const named = namedObjects(await index.log.newest());
   const prefix = manifestPrefix(index.indexId);
   const names = (await index.log.store.list(prefix)).filter((name) => isNumbered(name, prefix));
