@@ -8,13 +8,11 @@ import type { BlobStore } from "sealdex/core";
 import { deriveKey } from "./root-key.js";
 
 /** Shortest interval between writes for a key, per process. */
-export const writeMs = 10 * 60 * 1000;
+const writeMs = 10 * 60 * 1000;
 /** Time limit of a write, so that stopping does not take longer. */
 const storageMsMax = 5000;
 /** An entry takes about 200 bytes. */
 const knownMax = 10_000;
-/** Names per page of a list. */
-const namesPerPage = 1000;
 /** Concurrent reads or writes. */
 const callsMax = 16;
 const label = "sealdex-server/1/api-key-use";
@@ -24,6 +22,7 @@ const prefix = "keyuses/";
  * in a list.
  */
 const timeMax = Number.MAX_SAFE_INTEGER;
+const timeDigits = 16;
 
 interface Use {
   at: number;
@@ -67,34 +66,22 @@ export class LastUses {
    */
   async list(ids: readonly string[]): Promise<Map<string, number>> {
     const times = new Map<string, number>();
-    for (const id of ids) {
-      const use = this.#uses.get(id);
-      if (use !== undefined) times.set(id, use.at);
-    }
-    await inGroups([...(await this.#newestNames(ids))], async ([id, name]) => {
-      const at = await this.#read(name);
-      if (at !== undefined) times.set(id, Math.max(at, times.get(id) ?? 0));
+    await inGroups(ids, async (id) => {
+      const at = Math.max(await this.#newest(id), this.#uses.get(id)?.at ?? -Infinity);
+      if (at > -Infinity) times.set(id, at);
     });
     return times;
   }
 
-  /** Names of the newest uses of these keys. */
-  async #newestNames(ids: readonly string[]): Promise<Map<string, string>> {
-    const newest = new Map<string, string>();
-    const wanted = new Set(ids);
-    const last = ids.at(-1) ?? "";
-    let after = `${prefix}${ids[0]}`;
-    for (let isMore = ids.length > 0; isMore;) {
-      const names = await this.#store.list(prefix, { after, limit: namesPerPage });
-      for (const name of names) {
-        const { id = "" } = parseName(name) ?? {};
-        if (id > last) return newest;
-        if (wanted.has(id) && !newest.has(id)) newest.set(id, name);
-      }
-      isMore = names.length === namesPerPage;
-      after = names.at(-1) ?? "";
-    }
-    return newest;
+  /** The last use that a process has written; -Infinity if there is none. */
+  async #newest(id: string): Promise<number> {
+    const [name] = await this.#store.list(`${prefix}${id}/`, { limit: 1 });
+    if (name === undefined) return -Infinity;
+    const expected = this.#mac(name);
+    const mac = await this.#store.read(name, { offset: 0, length: expected.length + 1 });
+    if (mac?.length !== expected.length || !timingSafeEqual(mac, expected)) return -Infinity;
+    // Authenticated, so `nameOf` made it.
+    return timeMax - Number(name.slice(-timeDigits));
   }
 
   /** Forgets a key, here and in storage. */
@@ -143,25 +130,13 @@ export class LastUses {
     );
   }
 
-  async #read(name: string): Promise<number | undefined> {
-    const expected = this.#mac(name);
-    const mac = await this.#store.read(name, { offset: 0, length: expected.length + 1 });
-    if (mac?.length !== expected.length || !timingSafeEqual(mac, expected)) return undefined;
-    return parseName(name)?.at;
-  }
-
   #mac(name: string): Buffer {
     return createHmac("sha256", this.#key).update(name).digest();
   }
 }
 
 function nameOf(id: string, at: number): string {
-  return `${prefix}${id}/${String(timeMax - at).padStart(16, "0")}`;
-}
-
-function parseName(name: string): { readonly id: string; readonly at: number } | undefined {
-  const [, id, digits] = /^keyuses\/([0-9a-f]{16})\/(\d{16})$/.exec(name) ?? [];
-  return id === undefined ? undefined : { id, at: timeMax - Number(digits) };
+  return `${prefix}${id}/${String(timeMax - at).padStart(timeDigits, "0")}`;
 }
 
 async function inGroups<T>(list: readonly T[], work: (element: T) => Promise<void>): Promise<void> {
