@@ -3,7 +3,7 @@
  * bytes, or undefined at the end, and is answered by one.
  */
 
-import { once } from "node:events";
+import { on } from "node:events";
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import { Fault, type Part, type Streamed, unpackNumbers } from "./json-parts.js";
 import type { Answer } from "./json-thread.js";
@@ -24,10 +24,12 @@ function startThread(): Worker {
 /** Parses one body in the thread. */
 export class ThreadParser {
   readonly #port: MessagePort;
+  readonly #messages: AsyncIterator<Answer[], undefined>;
 
   constructor(streamed: Streamed) {
     const { port1, port2 } = new MessageChannel();
     this.#port = port1;
+    this.#messages = on(port1, "message", { close: ["close"] });
     thread ??= startThread();
     thread.postMessage({ port: port2, streamed }, [port2]);
   }
@@ -52,21 +54,11 @@ export class ThreadParser {
   }
 
   async #ask(bytes: Uint8Array | undefined, transferred: ArrayBuffer[]): Promise<Answer> {
-    const ended = new AbortController();
-    const signal = ended.signal;
-    const answered = once(this.#port, "message", { signal }) as Promise<[Answer]>;
-    const closed = once(this.#port, "close", { signal }).then(() => {
-      throw new Error("the thread that parses bodies ended");
-    });
     this.#port.postMessage(bytes, transferred);
-    try {
-      const [answer] = await Promise.race([answered, closed]);
-      if ("fault" in answer) throw new Fault(answer.fault);
-      return answer;
-    } finally {
-      answered.catch(() => undefined);
-      closed.catch(() => undefined);
-      ended.abort();
-    }
+    const { done, value } = await this.#messages.next();
+    if (done === true) throw new Error("the thread that parses bodies ended");
+    const [answer] = value;
+    if ("fault" in answer) throw new Fault(answer.fault);
+    return answer;
   }
 }
