@@ -52,7 +52,7 @@ const serverTable: Record<string, string> = {
     "access/ http/ settings/ fastify node:crypto node:fs/promises node:path sealdex/core sealdex/wire",
   "leaves/": "schemas/ node:crypto node:dns/promises node:perf_hooks sealdex/core sealdex/wire undici",
   "settings/": "http/ leaves/ node:crypto node:fs node:net node:url pino sealdex/core sealdex/wire yaml",
-  "metrics/": "http/ indexes/ fastify prom-client sealdex/core sealdex/wire",
+  "metrics/": "http/ indexes/ @opentelemetry/api fastify prom-client sealdex/core sealdex/wire",
   "schemas/":
     "access/ audit/ indexes/ metrics/ node:crypto sealdex/core sealdex/wire typebox typebox/compile",
   "routes/":

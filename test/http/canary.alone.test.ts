@@ -11,7 +11,6 @@ import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from "@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AuditLog } from "../../packages/server/src/audit/audit-log.js";
 import { Metrics } from "../../packages/server/src/metrics/metrics.js";
-import { traced } from "../../packages/server/src/http/tracing.js";
 import { generateKey, openLocation, SealdexError } from "../../src/core.js";
 import { type RunningService, startService } from "./service.js";
 
@@ -32,7 +31,7 @@ beforeAll(async () => {
   const memory = openLocation({ location: "memory" });
   const create: typeof memory.create = (...call) => (fault ? Promise.reject(fault) : memory.create(...call));
   metrics = new Metrics();
-  const store = traced(metrics.measured({ ...memory, create }, "index"), "index");
+  const store = metrics.observed({ ...memory, create }, "index");
   audit = await AuditLog.open({ folder, rootKey, store: memory });
   service = await startService({
     indexLocation: store,

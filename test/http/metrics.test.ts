@@ -29,7 +29,7 @@ beforeEach(async () => {
     },
   };
   service = await startService({
-    indexLocation: metrics.measured(store, "index"),
+    indexLocation: metrics.observed(store, "index"),
     issuing: { rootKey, store: memory },
     metrics,
     log: { write: (line) => void lines.push(line) },
@@ -82,7 +82,7 @@ test("requests, failures and storage calls are counted and timed", async () => {
 });
 
 test("a storage call that fails is counted as such, and its error is the caller's", async () => {
-  const store = metrics.measured(
+  const store = metrics.observed(
     { ...openLocation({ location: "memory" }), read: async () => Promise.reject(new Error("gone")) },
     "config",
   );
@@ -92,7 +92,7 @@ test("a storage call that fails is counted as such, and its error is the caller'
 });
 
 test("a measured store behaves like the store", async () => {
-  const store = metrics.measured(openLocation({ location: "memory" }), "index");
+  const store = metrics.observed(openLocation({ location: "memory" }), "index");
   expect(await store.create("a/b", Buffer.from("hello"))).toBe(true);
   expect(await store.create("a/b", Buffer.from("again"))).toBe(false);
   expect(Buffer.from((await store.read("a/b", { offset: 1, length: 2 })) ?? [])).toEqual(Buffer.from("el"));

@@ -3,7 +3,7 @@
 import { context, propagation, trace } from "@opentelemetry/api";
 import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-node";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { traced } from "../../packages/server/src/http/tracing.js";
+import { Metrics } from "../../packages/server/src/metrics/metrics.js";
 import { SealdexError } from "../../src/core.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
 import { type RunningService, startService } from "./service.js";
@@ -25,7 +25,7 @@ beforeEach(async () => {
     if (isBroken) throw new SealdexError("storage_unavailable", "saffron is not available");
     return memory.create(...call);
   };
-  service = await startService({ indexLocation: traced({ ...memory, create }, "index") });
+  service = await startService({ indexLocation: new Metrics().observed({ ...memory, create }, "index") });
 });
 afterEach(async () => {
   await service.close();

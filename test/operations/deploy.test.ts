@@ -33,7 +33,7 @@ async function knownMetrics(): Promise<Set<string>> {
   measureCache(metrics, client);
   const service = await startService({
     metrics,
-    indexLocation: metrics.measured(createMemoryStore(), "index"),
+    indexLocation: metrics.observed(createMemoryStore(), "index"),
   });
   await service.get("/v1/indexes/list");
   const known = (await metrics.values()).map(({ name }) => name);

@@ -37,7 +37,7 @@ beforeEach(async () => {
   const metrics = new Metrics();
   audit = await AuditLog.open({ folder, rootKey, store });
   service = await startService({
-    indexLocation: metrics.measured(store, "index"),
+    indexLocation: metrics.observed(store, "index"),
     issuing: { rootKey, store },
     metrics,
     audit,

@@ -20,7 +20,7 @@ export async function startDashboard(): Promise<DashboardService> {
   const metrics = new Metrics();
   const audit = await AuditLog.open({ folder, rootKey, store });
   const service = await startService({
-    indexLocation: metrics.measured(store, "index"),
+    indexLocation: metrics.observed(store, "index"),
     issuing: { rootKey, store },
     metrics,
     audit,

@@ -14,7 +14,6 @@ import { Metrics } from "../metrics/metrics.js";
 import { unknownVariables } from "../settings/load-settings.js";
 import { Siblings } from "../processes/siblings.js";
 import type { LeafSettings, Settings } from "../settings/settings.js";
-import { traced } from "../http/tracing.js";
 
 /** Time limit of storage in the readiness check. */
 const readyMsMax = 5000;
@@ -114,7 +113,7 @@ function openLocations(
   const open = (location: StorageLocation, name: string) => ({
     name,
     kind: location.location,
-    store: traced(metrics.measured(openLocation(location, storageTimeoutMs), name), name),
+    store: metrics.observed(openLocation(location, storageTimeoutMs), name),
   });
   return {
     index: open(indexLocation, "index"),

@@ -1,5 +1,6 @@
 /** Metrics as Prometheus text. No label contains an index name, id or key. */
 
+import { SpanKind, SpanStatusCode } from "@opentelemetry/api";
 import {
   AggregatorRegistry,
   Counter,
@@ -11,8 +12,9 @@ import {
   Registry,
 } from "prom-client";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { BlobStore } from "sealdex/core";
+import { type BlobStore, SealdexError } from "sealdex/core";
 import { errorCodes } from "sealdex/wire";
+import { tracer } from "../http/tracing.js";
 import type { LeastRecall } from "../indexes/open-indexes.js";
 
 /** From half a millisecond, the time of warm queries, to trainings. */
@@ -184,42 +186,37 @@ export class Metrics {
     });
   }
 
-  /** Wraps a store to measure its calls. `location`: `index`, `config` or `anchor`. */
-  measured(store: BlobStore, location: string): BlobStore {
-    const run = async <T>(
-      operation: string,
-      bytesOf: (result: T) => number,
-      call: () => Promise<T>,
-    ): Promise<T> => {
+  /**
+   * Wraps a store to measure and trace its calls. No span holds the name of a stored object.
+   * `location`: `index`, `config` or `anchor`.
+   */
+  observed(store: BlobStore, location: string): BlobStore {
+    const run = async <T>(operation: string, call: () => Promise<T>, sent = 0): Promise<T> => {
       const labels = { location, operation };
+      const attributes = { "sealdex.location": location, "sealdex.operation": operation };
+      const span = tracer.startSpan(`storage ${operation}`, { kind: SpanKind.CLIENT, attributes });
       const startedAt = performance.now();
       try {
         const result = await call();
-        this.#storageBytes.inc(labels, bytesOf(result));
+        const bytes = ArrayBuffer.isView(result) ? result.byteLength : sent;
+        this.#storageBytes.inc(labels, bytes);
+        if (bytes > 0) span.setAttribute("sealdex.bytes", bytes);
         return result;
       } catch (error) {
         this.#storageErrors.inc(labels);
+        span.setAttribute("error.type", error instanceof SealdexError ? error.code : "other");
+        span.setStatus({ code: SpanStatusCode.ERROR });
         throw error;
       } finally {
         this.#storageSeconds.observe(labels, (performance.now() - startedAt) / 1000);
+        span.end();
       }
     };
-    const none = () => 0;
     return {
-      read: (key, range, options) =>
-        run(
-          "read",
-          (bytes) => bytes?.length ?? 0,
-          () => store.read(key, range, options),
-        ),
-      create: (key, bytes, options) =>
-        run(
-          "create",
-          () => bytes.length,
-          () => store.create(key, bytes, options),
-        ),
-      list: (prefix, options) => run("list", none, () => store.list(prefix, options)),
-      delete: (keys, options) => run("delete", none, () => store.delete(keys, options)),
+      read: (key, range, options) => run("read", () => store.read(key, range, options)),
+      create: (key, bytes, options) => run("create", () => store.create(key, bytes, options), bytes.length),
+      list: (prefix, options) => run("list", () => store.list(prefix, options)),
+      delete: (keys, options) => run("delete", () => store.delete(keys, options)),
       close: () => store.close(),
     };
   }
