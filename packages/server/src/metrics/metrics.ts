@@ -8,7 +8,7 @@ import {
   Gauge,
   Histogram,
   type MetricObjectWithValues,
-  type MetricValue,
+  type MetricValueWithName,
   Registry,
 } from "prom-client";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -23,7 +23,7 @@ const storageSeconds = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
 
 const topKLabel = "top_k";
 
-export type MetricValues = MetricObjectWithValues<MetricValue<string>>[];
+export type MetricValues = MetricObjectWithValues<MetricValueWithName<string>>[];
 
 let shared: Registry | undefined;
 

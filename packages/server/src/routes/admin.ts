@@ -7,10 +7,10 @@ import { readLogs } from "../audit/read-log.js";
 import type { Server } from "../http/http-server.js";
 import { checkUnlimited } from "../access/caller.js";
 import { LastWrites } from "../indexes/last-writes.js";
-import { LiveFigures } from "../metrics/live-figures.js";
 import { healthOf, type LocationHealth } from "../metrics/location-health.js";
 import type { Metrics } from "../metrics/metrics.js";
 import * as schemas from "../schemas/admin.js";
+import { encodeLive, live } from "../schemas/live.js";
 import type { Services } from "./services.js";
 
 export function addAdminRoutes(scope: Server, services: Services): void {
@@ -37,8 +37,8 @@ function addDashboardRoutes(app: Server, services: DashboardServices): void {
   });
 
   // Polled every few seconds and about no index, so the audit log omits it.
-  app.get("/v1/admin/live", { schema: schemas.live, config: { isUnrecorded: true } }, async () =>
-    schemas.encodeLive(await LiveFigures.read(metrics), { process, version }),
+  app.get("/v1/admin/live", { schema: live, config: { isUnrecorded: true } }, async () =>
+    encodeLive(await metrics.values(), { process, version }),
   );
 
   app.get("/v1/admin/locations", { schema: schemas.locations }, async () =>

@@ -4,19 +4,12 @@ import { type Static, Type } from "typebox";
 import { encodeDescription } from "sealdex/wire";
 import type { AuditEntry, AuditPosition } from "../audit/read-log.js";
 import type { LocationHealth } from "../metrics/location-health.js";
-import type { Histogram, LiveFigures } from "../metrics/live-figures.js";
 import type { Described } from "../indexes/open-indexes.js";
 import { answers, closed } from "./shapes.js";
 
 const namesMax = 100;
 const entriesMax = 200;
 const milliseconds = { description: "Milliseconds since 1970." };
-
-export const live = {
-  tags: ["dashboard"],
-  summary: "Figures of this process since its start, for the dashboard.",
-  response: answers(Type.Unknown()),
-};
 
 export const locations = {
   tags: ["dashboard"],
@@ -88,39 +81,6 @@ export function encodeKnown({ name, lastWriteAt, known }: Known) {
 
 export function encodeLocations(found: LocationHealth[]) {
   return { locations: found };
-}
-
-function encodeHistogram({ count, sumSeconds, seconds, counts }: Histogram) {
-  return { count, sum_seconds: sumSeconds, seconds, counts };
-}
-
-/** `process` identifies the responding process, if several share an address. */
-export function encodeLive(figures: LiveFigures, { process, version }: { process: string; version: string }) {
-  return {
-    at: Date.now(),
-    process,
-    version,
-    queries: encodeHistogram(figures.queries()),
-    requests: figures.total("sealdex_requests_total"),
-    requests_under_way: figures.value("sealdex_requests_under_way"),
-    errors: figures.errors(),
-    storage: figures.storage(),
-    cache: {
-      bytes: figures.value("sealdex_cache_bytes"),
-      bytes_max: figures.value("sealdex_cache_bytes_max"),
-      lookups: figures.value("sealdex_cache_lookups_total"),
-      misses: figures.value("sealdex_cache_misses_total"),
-    },
-    memory: {
-      rss_bytes: figures.value("process_resident_memory_bytes"),
-      heap_bytes: figures.value("nodejs_heap_size_used_bytes"),
-      kernel_bytes: figures.value("sealdex_kernel_bytes"),
-    },
-    event_loop_seconds: figures.value("nodejs_eventloop_lag_p99_seconds"),
-    open_indexes: figures.value("sealdex_open_indexes"),
-    trainings_running: figures.value("sealdex_trainings_running"),
-    started_at: 1000 * figures.value("process_start_time_seconds"),
-  };
 }
 
 export function decodeAuditQuery({ limit, before }: Static<typeof audit.querystring>) {
