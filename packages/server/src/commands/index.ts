@@ -62,10 +62,10 @@ export function addIndexCommand(program: Command, read: ReadSettings): void {
     .option("--lists <number>", "number of lists (default: by the number of items)")
     .action((name: string, { lists, ...options }: KeyArguments & { readonly lists?: string }) =>
       useIndex(read, name, options, async (index) => {
-        await withBar((bar) =>
+        await withBar((show) =>
           index.train({
             ...(lists !== undefined && { nLists: Number(lists) }),
-            onProgress: ({ phase, done, total }) => bar.show(done, total, phase),
+            onProgress: ({ phase, done, total }) => show(done, total, phase),
           }),
         );
         const { nLists } = await index.describe();
@@ -120,12 +120,12 @@ async function copy(
   const target = to === undefined ? clientOptions(settings) : { indexLocation: readLocation(to, "--to") };
   const { indexKey } = await openWithKey(client, settings, indexName, keyFile);
   const name = { indexName, indexKey, ...(newName !== undefined && { newName }) };
-  await withBar((bar) =>
+  await withBar((show) =>
     copyIndex({
       ...name,
       from: client,
       to: target,
-      onProgress: ({ phase, bytesDone, bytes }) => bar.show(bytesDone, bytes, phase),
+      onProgress: ({ phase, bytesDone, bytes }) => show(bytesDone, bytes, phase),
     }),
   );
   print(`Copied ${indexName}${newName === undefined ? "" : ` to ${newName}`}.`);

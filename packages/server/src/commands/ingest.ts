@@ -32,13 +32,13 @@ export function addIngestCommand(program: Command, read: ReadSettings): void {
     .action(({ index: indexName, from, part, batchSize, ...options }: IngestArguments) => {
       const parsed = parsePart(part);
       return useIndex(read, indexName, options, async (to) => {
-        const line = await withBar((bar) =>
+        const line = await withBar((show) =>
           ingestPart({
             to,
             from,
             part: parsed,
             ...(batchSize !== undefined && { batchSize: Number(batchSize) }),
-            onProgress: ({ items }) => bar.show(items, undefined, "rows"),
+            onProgress: ({ items }) => show(items, undefined, "rows"),
           }),
         );
         process.stdout.write(`${line}\n`);

@@ -100,7 +100,7 @@ async function importFrom(
 ): Promise<void> {
   let done = fromLine - 1;
   try {
-    const { items, lines } = await withBar((bar) =>
+    const { items, lines } = await withBar((show) =>
       importItems({
         to: index,
         lines: process.stdin,
@@ -108,7 +108,7 @@ async function importFrom(
         skipUnchanged,
         onProgress: (progress) => {
           done = progress.lines;
-          bar.show(progress.items, undefined, "items");
+          show(progress.items, undefined, "items");
         },
       }),
     );

@@ -1,6 +1,5 @@
 /** Times of the last write to each index through this process. */
 
-import type { FastifyReply, FastifyRequest } from "fastify";
 import { addressIn } from "sealdex/wire";
 import type { Server } from "../http/http-server.js";
 
@@ -16,28 +15,19 @@ const writing = new Set([
   "/v1/indexes/erase",
 ]);
 
-export class LastWrites {
-  /** By index name, oldest first: milliseconds since 1970. */
-  readonly #times = new Map<string, number>();
-
-  /** Undefined without a write since the start of the process, or if it was forgotten. */
-  of(indexName: string): number | undefined {
-    return this.#times.get(indexName);
-  }
-
-  /** Notes the writes of requests of `scope`. */
-  record(scope: Server): void {
-    scope.addHook("onResponse", async ({ routeOptions, body }: FastifyRequest, reply: FastifyReply) => {
-      const { indexName } = addressIn(body);
-      if (reply.statusCode !== 200 || indexName === undefined || !writing.has(routeOptions.url ?? "")) return;
-      this.#note(indexName);
-    });
-  }
-
-  #note(indexName: string): void {
-    this.#times.delete(indexName);
-    this.#times.set(indexName, Date.now());
-    const [oldest] = this.#times.keys();
-    if (this.#times.size > namesMax) this.#times.delete(oldest);
-  }
+/**
+ * Notes the writes of requests of `scope`. Returns their times by index name, in milliseconds since
+ * 1970, oldest first. Of many names, those without a write for longest are forgotten.
+ */
+export function noteWrites(scope: Server): ReadonlyMap<string, number> {
+  const times = new Map<string, number>();
+  scope.addHook("onResponse", async ({ routeOptions, body }, reply) => {
+    const { indexName } = addressIn(body);
+    if (reply.statusCode !== 200 || indexName === undefined || !writing.has(routeOptions.url ?? "")) return;
+    times.delete(indexName);
+    times.set(indexName, Date.now());
+    const [oldest] = times.keys();
+    if (times.size > namesMax) times.delete(oldest);
+  });
+  return times;
 }

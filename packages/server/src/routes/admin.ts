@@ -6,7 +6,7 @@ import { invalid } from "sealdex/wire";
 import { readLogs } from "../audit/read-log.js";
 import type { Server } from "../http/http-server.js";
 import { checkUnlimited } from "../access/caller.js";
-import { LastWrites } from "../indexes/last-writes.js";
+import { noteWrites } from "../indexes/last-writes.js";
 import { healthOf, type LocationHealth } from "../metrics/location-health.js";
 import type { Metrics } from "../metrics/metrics.js";
 import * as schemas from "../schemas/admin.js";
@@ -16,8 +16,7 @@ import type { Services } from "./services.js";
 export function addAdminRoutes(scope: Server, services: Services): void {
   const { dashboard, metrics } = services;
   if (dashboard === undefined || metrics === undefined) return;
-  const lastWrites = new LastWrites();
-  lastWrites.record(scope);
+  const lastWrites = noteWrites(scope);
   scope.register(async (app: Server) => {
     addDashboardRoutes(app, { ...services, metrics, lastWrites, health: healthOf(dashboard) });
   });
@@ -25,7 +24,7 @@ export function addAdminRoutes(scope: Server, services: Services): void {
 
 interface DashboardServices extends Services {
   readonly metrics: Metrics;
-  readonly lastWrites: LastWrites;
+  readonly lastWrites: ReadonlyMap<string, number>;
   readonly health: () => Promise<LocationHealth[]>;
 }
 
@@ -41,15 +40,13 @@ function addDashboardRoutes(app: Server, services: DashboardServices): void {
     encodeLive(await metrics.values(), { process, version }),
   );
 
-  app.get("/v1/admin/locations", { schema: schemas.locations }, async () =>
-    schemas.encodeLocations(await health()),
-  );
+  app.get("/v1/admin/locations", { schema: schemas.locations }, async () => ({ locations: await health() }));
 
   app.post("/v1/admin/open-indexes", { schema: schemas.openIndexes }, async ({ body }) => {
     const known = await Promise.all(
       body.names.map(async (name) => ({
         name,
-        lastWriteAt: lastWrites.of(name),
+        lastWriteAt: lastWrites.get(name),
         known: await indexes.describe(name),
       })),
     );

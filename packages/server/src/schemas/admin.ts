@@ -3,7 +3,6 @@
 import { type Static, Type } from "typebox";
 import { encodeDescription } from "sealdex/wire";
 import type { AuditEntry, AuditPosition } from "../audit/read-log.js";
-import type { LocationHealth } from "../metrics/location-health.js";
 import type { Described } from "../indexes/open-indexes.js";
 import { answers, closed } from "./shapes.js";
 
@@ -77,10 +76,6 @@ export function encodeKnown({ name, lastWriteAt, known }: Known) {
     ...(known && { description: flatDescription(known.description), items: known.items }),
     ...(lastWriteAt !== undefined && { last_write_at: lastWriteAt }),
   };
-}
-
-export function encodeLocations(found: LocationHealth[]) {
-  return { locations: found };
 }
 
 export function decodeAuditQuery({ limit, before }: Static<typeof audit.querystring>) {
