@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { parseConfigFile } from "../../packages/server/src/settings/config-file.js";
 import { parsePart } from "../../packages/server/src/jobs/split-input.js";
-import { measureCache } from "../../packages/server/src/metrics/measure-cache.js";
+import { measureCache } from "../../packages/server/src/metrics/measure.js";
 import { Metrics } from "../../packages/server/src/metrics/metrics.js";
 import { loadSettings } from "../../packages/server/src/settings/load-settings.js";
 import { readSettings } from "../../packages/server/src/settings/settings.js";

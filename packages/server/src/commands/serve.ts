@@ -9,7 +9,7 @@ import { AuditLog } from "../audit/audit-log.js";
 import type { Server } from "../http/http-server.js";
 import { openLog } from "../settings/log-output.js";
 import type { Location } from "../metrics/location-health.js";
-import { measureCache } from "../metrics/measure-cache.js";
+import { measureCache } from "../metrics/measure.js";
 import { Metrics } from "../metrics/metrics.js";
 import { unknownVariables } from "../settings/load-settings.js";
 import { Siblings } from "../processes/siblings.js";
