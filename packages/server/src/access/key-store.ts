@@ -4,7 +4,7 @@
  */
 
 import { type BlobStore, SealdexError } from "sealdex/core";
-import { yieldIfDue } from "sealdex/wire";
+import { invalid, timeMax, yieldIfDue } from "sealdex/wire";
 import { LastUses } from "./last-uses.js";
 import { encodeKeyText, isKeyId, newKeyText } from "./key-text.js";
 import {
@@ -20,6 +20,7 @@ import {
 const readsMax = 16;
 /** Ids per page of a list. */
 const idsPerPage = 256;
+const indexNameBytesMax = 128;
 
 export interface KeyRange {
   /** Only ids after this one. Default: all. */
@@ -52,11 +53,12 @@ export class KeyStore {
     this.lastUses = new LastUses(store, rootKey, now);
   }
 
-  /** Returns the record and the key, which cannot be shown again. */
+  /** Returns the record and the key, which cannot be shown again. Throws `invalid_request`. */
   async create(details: KeyDetails): Promise<{ readonly apiKey: string; readonly record: KeyRecord }> {
+    const createdAt = this.#now();
+    const checked = checkDetails(details, createdAt);
     const text = newKeyText();
-    const digest = this.recordKeys.digest(text);
-    const record = { id: text.id, ...details, createdAt: this.#now(), digest };
+    const record = { id: text.id, ...checked, createdAt, digest: this.recordKeys.digest(text) };
     if (!(await this.#store.create(recordKey(text.id), this.recordKeys.seal(record)))) {
       throw new SealdexError("internal", `API key ${text.id}: the id is taken`);
     }
@@ -119,4 +121,23 @@ export class KeyStore {
   now(): number {
     return this.#now();
   }
+}
+
+/** `now`: milliseconds since 1970. Throws `invalid_request`. */
+function checkDetails(details: KeyDetails, now: number): KeyDetails {
+  const { name, scopes, indexes, expiresAt } = details;
+  if (name === "" || /[\p{Cc}\p{Cs}]/u.test(name))
+    throw invalid("name: expected a text without control characters");
+  if (scopes.length === 0) throw invalid("scopes: expected one or more of read, write, admin");
+  if (indexes?.length === 0) throw invalid("indexes: expected one or more names of indexes");
+  for (const index of indexes ?? []) {
+    const bytes = Buffer.byteLength(index, "utf8");
+    if (bytes === 0 || bytes > indexNameBytesMax) {
+      throw invalid(`indexes: expected names of 1 to ${indexNameBytesMax} bytes, got ${bytes}`);
+    }
+  }
+  if (expiresAt !== undefined && !(Number.isInteger(expiresAt) && expiresAt > now && expiresAt <= timeMax)) {
+    throw invalid("expires_at: expected a time in the future, in milliseconds since 1970");
+  }
+  return { ...details, scopes: [...new Set(scopes)], ...(indexes && { indexes: [...new Set(indexes)] }) };
 }

@@ -6,7 +6,6 @@ import { openLocation } from "sealdex/core";
 import { invalid } from "sealdex/wire";
 import { AuditLog } from "../audit/audit-log.js";
 import { isScope, type Scope, scopes } from "../access/caller.js";
-import { checkDetails } from "../access/key-details.js";
 import type { KeyDetails, KeyRecord } from "../access/key-record.js";
 import { KeyStore } from "../access/key-store.js";
 import { asciiJson } from "../settings/log-output.js";
@@ -93,7 +92,7 @@ async function create(store: KeyStore, options: CreateOptions): Promise<AuditedK
     ...(index !== undefined && { indexes: index }),
     ...(expires !== undefined && { expiresAt: parseExpiry(expires, store.now()) }),
   };
-  const { apiKey, record } = await store.create(checkDetails(details, store.now()));
+  const { apiKey, record } = await store.create(details);
   process.stdout.write(`${apiKey}\n`);
   process.stderr.write(`id ${record.id}\n`);
   return { action: "keys create", key: record.id };

@@ -7,7 +7,6 @@ import { entryTexts, yieldIfDue } from "sealdex/wire";
 import type { Server } from "../http/http-server.js";
 import { type Caller, checkUnlimited } from "../access/caller.js";
 import type { IssuedKeys } from "../access/issued-keys.js";
-import { checkDetails } from "../access/key-details.js";
 import type { KeyRecord } from "../access/key-record.js";
 import type { KeyStore } from "../access/key-store.js";
 import { type ReadLimits, sendJson } from "../http/results.js";
@@ -18,7 +17,7 @@ export function addKeyRoutes(app: Server, { issued, reading }: Services): void {
   app.post("/v1/keys", { schema: schemas.createKey }, async (request) => {
     const { body, caller } = request;
     const { store } = issuedBy(issued, caller);
-    const { apiKey, record } = await store.create(checkDetails(schemas.decodeKey(body), store.now()));
+    const { apiKey, record } = await store.create(schemas.decodeKey(body));
     request.subjectKey = record.id;
     return schemas.encodeNewKey(apiKey, record);
   });

@@ -3,7 +3,6 @@
 import { generateKey, SealdexError } from "sealdex/core";
 import { entryTexts } from "sealdex/wire";
 import type { Server } from "../http/http-server.js";
-import { checkDetails } from "../access/key-details.js";
 import type { KeyRecord } from "../access/key-record.js";
 import { sendJson } from "../http/results.js";
 import * as schemas from "../schemas/keys.js";
@@ -29,7 +28,7 @@ export function addUserRoutes(app: Server, { client, indexes, issued, reading }:
     const { scopes, indexKey } = schemas.decodeUser(body);
     await checkIndex(name, indexKey);
     const details = { name: `user of ${name}`, scopes, indexes: [name] };
-    const { apiKey, record } = await store.create(checkDetails(details, store.now()));
+    const { apiKey, record } = await store.create(details);
     request.subjectKey = record.id;
     return schemas.encodeNewUser(apiKey, record);
   });
