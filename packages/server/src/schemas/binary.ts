@@ -2,7 +2,7 @@
 
 import { dimensionMax } from "sealdex/wire";
 import { Type } from "typebox";
-import { profile, profileHeader } from "./profile.js";
+import { profile, profileHeader } from "./query-fields.js";
 import { address, match, metadata, queryOptions, upserted, upsertOptions } from "./schemas.js";
 import { closed, limitedItems, optional, post } from "./shapes.js";
 

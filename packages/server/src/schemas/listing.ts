@@ -1,19 +1,9 @@
 /** Shapes of requests for items by id, and for lists of items. */
 
 import { Type } from "typebox";
-import {
-  address,
-  expiresAt,
-  fieldsMax,
-  filter,
-  filters,
-  itemName,
-  metadata,
-  namespace,
-  vector,
-} from "./schemas.js";
-import { orderBy } from "./order.js";
-import { limitedItems, oneOf, optional, post } from "./shapes.js";
+import { address, expiresAt, filter, filters, itemName, metadata, namespace, vector } from "./schemas.js";
+import { orderBy } from "./query-fields.js";
+import { fieldsMax, limitedItems, oneOf, optional, post } from "./shapes.js";
 
 const storedItem = Type.Object(
   {

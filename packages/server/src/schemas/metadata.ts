@@ -2,7 +2,7 @@
 
 import { Type } from "typebox";
 import { address, filter, filters, namespace } from "./schemas.js";
-import { orderBy } from "./order.js";
+import { orderBy } from "./query-fields.js";
 import { answers, optional, post, unsupported } from "./shapes.js";
 
 export const queryMetadata = post(

@@ -13,6 +13,7 @@ import {
   answers,
   closed,
   done,
+  fieldsMax,
   ignored,
   indexKey,
   limitedItems,
@@ -22,14 +23,10 @@ import {
   post,
   unsupported,
 } from "./shapes.js";
-import { orderFields } from "./order.js";
-import { profile, profileHeader } from "./profile.js";
-import { textIndex, wordFields, wordResults } from "./words.js";
+import { orderFields, profile, profileHeader, textIndex, wordFields, wordResults } from "./query-fields.js";
 
 /** Characters of a text to search for: as many as the contents of an item. */
 const queryTextLengthMax = 1024 * 1024;
-/** Limit of field names, for each of them once or twice. */
-export const fieldsMax = 16;
 export const metric = oneOf("euclidean", "cosine", "squared_euclidean");
 export const indexType = oneOf("ivfflat", "ivf", "ivfpq");
 export const vector = Type.Array(Type.Number());
@@ -250,7 +247,7 @@ const vectorQuery = post(
       maxLength: queryTextLengthMax,
     }),
     ...queryOptions,
-    ...wordFields(fieldsMax),
+    ...wordFields,
     ...orderFields,
     rerank: optional(
       Type.String(),

@@ -78,6 +78,9 @@ export const pageLimit = Type.Optional(
   }),
 );
 
+/** Limit of field names, for each of them once or twice. */
+export const fieldsMax = 16;
+
 /** For arrays with one entry per item: the setting that limits them. */
 export const limitedItems = { "x-limited-by": "SEALDEX_ITEMS_MAX" };
 
