@@ -147,9 +147,8 @@ export function limitWrongIndexKeys(
   scope.addHook("preHandler", async (request, reply) => {
     const { indexName, indexKey } = addressOf(request);
     if (indexName === undefined || indexKey === undefined) return;
-    const client = clientOf(request, indexName);
-    if (!(await attempts.isExceeded(client)) || indexes.isOpen({ indexName, indexKey })) return;
-    await attempts.check(client, reply, "wrong keys for this index");
+    if (indexes.isOpen({ indexName, indexKey })) return;
+    await attempts.check(clientOf(request, indexName), reply, "wrong keys for this index");
   });
   scope.addHook("onError", async (request, _reply, error) => {
     const { indexName } = addressOf(request);

@@ -47,11 +47,6 @@ export class RateLimit {
     this.#refuseBeyond(state, reply, what);
   }
 
-  async isExceeded(client: string): Promise<boolean> {
-    const state = await this.#limiter.get(client);
-    return state !== null && state.consumedPoints > this.#max;
-  }
-
   /** Throws `rate_limited` if the limit is exceeded. Counts nothing. */
   async check(client: string, reply: FastifyReply, what: string): Promise<void> {
     const state = await this.#limiter.get(client);
