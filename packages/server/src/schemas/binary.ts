@@ -3,7 +3,7 @@
 import { dimensionMax } from "sealdex/wire";
 import { Type } from "typebox";
 import { profile, profileHeader } from "./query-fields.js";
-import { address, match, metadata, queryOptions, upserted, upsertOptions } from "./schemas.js";
+import { match, metadata, queryOptions, upserted, upsertOptions } from "./schemas.js";
 import { closed, limitedItems, optional, post } from "./shapes.js";
 
 /** Vectors as base64. */
@@ -22,7 +22,6 @@ export const upsertBinary = post(
   "Stores items with base64 vectors, replacing those with the same id.",
   upserted,
   {
-    ...address,
     batch: closed({
       ids: Type.Array(Type.String(), limitedItems),
       ...base64Vectors,
@@ -40,7 +39,7 @@ const vectorsQuery = post(
     results: Type.Array(Type.Array(match), { description: "One list for each vector, in request order." }),
     profile,
   }),
-  { ...address, batch: closed(base64Vectors), ...queryOptions },
+  { batch: closed(base64Vectors), ...queryOptions },
 );
 
 export const queryBinary = { ...vectorsQuery, headers: profileHeader };

@@ -1,7 +1,7 @@
 /** Shape of an index's description. */
 
 import { Type } from "typebox";
-import { address, indexType, metric } from "./schemas.js";
+import { indexType, metric } from "./schemas.js";
 import { post } from "./shapes.js";
 
 const shape = {
@@ -104,5 +104,5 @@ export const describeIndex = post(
         "With `X-Describe-Form: flat`, without `index_type` and `index_config`; with `nested`, with them alone.",
     },
   ),
-  address,
+  {},
 );

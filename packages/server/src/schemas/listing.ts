@@ -1,7 +1,7 @@
 /** Shapes of requests for items by id, and for lists of items. */
 
 import { Type } from "typebox";
-import { address, expiresAt, filter, filters, itemName, metadata, namespace, vector } from "./schemas.js";
+import { expiresAt, itemName, metadata, namespace, vector, which } from "./schemas.js";
 import { orderBy } from "./query-fields.js";
 import { fieldsMax, limitedItems, oneOf, optional, post } from "./shapes.js";
 
@@ -26,7 +26,7 @@ export const getItems = post(
   "vectors",
   "Items by id, in this order; unknown ids are skipped.",
   Type.Object({ results: Type.Array(storedItem) }),
-  { ...address, ids: Type.Array(Type.String(), limitedItems), namespace, include: itemInclude },
+  { ids: Type.Array(Type.String(), limitedItems), namespace, include: itemInclude },
 );
 
 export const listItems = post(
@@ -37,10 +37,7 @@ export const listItems = post(
     cursor: Type.Optional(Type.String({ description: "Cursor of the next page; absent on the last one." })),
   }),
   {
-    ...address,
-    namespace,
-    filters,
-    filter,
+    ...which,
     include: itemInclude,
     limit: optional(
       Type.Integer(),
@@ -60,11 +57,8 @@ export const listIds = post(
   "Ids of all items, or of those that match, in string order.",
   Type.Object({ ids: Type.Array(Type.String()), count: Type.Integer() }),
   {
-    ...address,
     limit: optional(Type.Integer(), "Maximum number."),
     after,
-    namespace,
-    filters,
-    filter,
+    ...which,
   },
 );

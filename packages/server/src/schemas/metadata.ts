@@ -1,7 +1,7 @@
 /** Shapes of queries by metadata only, and of the list of embedding models. */
 
 import { Type } from "typebox";
-import { address, filter, filters, namespace } from "./schemas.js";
+import { which } from "./schemas.js";
 import { orderBy } from "./query-fields.js";
 import { answers, optional, post, unsupported } from "./shapes.js";
 
@@ -14,10 +14,7 @@ export const queryMetadata = post(
     count: Type.Integer(),
   }),
   {
-    ...address,
-    namespace,
-    filters,
-    filter,
+    ...which,
     top_k: optional(Type.Integer({ minimum: 0 }), "Maximum number. Default: all."),
     order_by: orderBy,
     ascending: optional(Type.Boolean(), "Default true. Of `order_by` with a name alone."),

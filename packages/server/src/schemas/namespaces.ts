@@ -1,14 +1,13 @@
 /** Shapes for namespaces. */
 
 import { Type } from "typebox";
-import { address } from "./schemas.js";
 import { post } from "./shapes.js";
 
 export const listNamespaces = post(
   "indexes",
   "Names of namespaces that have items, in string order.",
   Type.Object({ namespaces: Type.Array(Type.String()) }),
-  address,
+  {},
 );
 
 const erasure = {
@@ -25,12 +24,12 @@ export const erase = post(
     ...erasure,
     receipt: Type.String({ description: "The same, signed by the index's key for commits." }),
   }),
-  { ...address, namespace: Type.String({ maxLength: 512 }) },
+  { namespace: Type.String({ maxLength: 512 }) },
 );
 
 export const readReceipt = post(
   "indexes",
   "Reads the receipt of an erasure. 422 unless a writer of this index signed it, under keys in use.",
   Type.Object(erasure),
-  { ...address, receipt: Type.String({ maxLength: 8192 }) },
+  { receipt: Type.String({ maxLength: 8192 }) },
 );

@@ -36,18 +36,18 @@ const openObject = (title: string) =>
   Type.Unsafe<Metadata>({ title, type: "object", additionalProperties: true });
 export const metadata = openObject("Metadata");
 const filterShape = openObject("Filter");
-export const filters = optional(filterShape, "Only matching items: MongoDB's operators and dotted paths.");
-export const filter = optional(filterShape, "The same as `filters`; giving both is an error.");
-export const address = {
-  index_name: Type.String({ description: "1 to 128 bytes of UTF-8.", examples: ["articles"] }),
-  index_key: indexKey,
-};
 
 const namespaceOf = (what: string) => optional(Type.String({ maxLength: 512 }), what);
 /** For reads, changes and deletes. */
 export const namespace = namespaceOf(
   "Only items of this namespace. Default: all items, in namespaces or not.",
 );
+/** Which items a request is about. */
+export const which = {
+  namespace,
+  filters: optional(filterShape, "Only matching items: MongoDB's operators and dotted paths."),
+  filter: optional(filterShape, "The same as `filters`; giving both is an error."),
+};
 
 const dimension = optional(Type.Integer(), "Default (and 0): the embedding model's, or the first vector's.");
 
@@ -124,7 +124,6 @@ export const match = Type.Object(
 
 export const createIndex = post("indexes", "Creates an encrypted index, or a collection of several.", done, {
   ...unsupported("kms_name"),
-  ...address,
   index_config: optional(indexConfig, "Default: `ivfflat`."),
   dimension,
   metric: optional(metric, "Default: `euclidean`."),
@@ -139,12 +138,10 @@ export const createIndex = post("indexes", "Creates an encrypted index, or a col
 });
 
 export const deleteIndex = post("indexes", "Deletes an index or a collection, and all its data.", done, {
-  ...address,
   collection: optional(Type.Boolean(), "`true` refuses an index. Default false: either is deleted."),
 });
 
 export const trainIndex = post("indexes", "Clusters the items into inverted lists.", done, {
-  ...address,
   n_lists: optional(Type.Integer()),
   queries: optional(
     queryBatch,
@@ -157,35 +154,35 @@ export const rotateKey = post(
   "indexes",
   "Changes the key of an index. The old key opens nothing afterwards.",
   done,
-  { ...address, new_index_key: indexKey },
+  { new_index_key: indexKey },
 );
 
 export const reencrypt = post(
   "indexes",
   "Draws new data keys and seals all stored objects again under them. Responds when it is done.",
   done,
-  address,
+  {},
 );
 
 export const anchor = post(
   "indexes",
   "Returns a token for the present state of an index. With an older token, checks that the index descends from it; otherwise 500.",
   Type.Object({ anchor: Type.String() }),
-  { ...address, anchor: optional(Type.String({ maxLength: 200 })) },
+  { anchor: optional(Type.String({ maxLength: 200 })) },
 );
 
 export const compactIndex = post(
   "indexes",
   "Merges segments and drops deleted and replaced items, so that queries read less.",
   done,
-  address,
+  {},
 );
 
 export const splitShards = post(
   "indexes",
   "Splits shards of a collection while it is in use. Responds when it is done; after an error, repeat the request.",
   done,
-  { ...address, shards: Type.Integer({ description: "Their number afterwards, 1 to 4,096." }) },
+  { shards: Type.Integer({ description: "Their number afterwards, 1 to 4,096." }) },
 );
 
 export const listIndexes = {
@@ -215,9 +212,7 @@ export const queryOptions = {
     "Of a collection at a service with leaves: leaves out shards that no leaf has searched by then. Requires `profile` in include.",
   ),
   ...unsupported("rerank_mult"),
-  namespace,
-  filters,
-  filter,
+  ...which,
   include: optional(
     Type.Array(oneOf("distance", "metadata", "contents", "vector", "decoded", "profile"), {
       maxItems: fieldsMax,
@@ -237,7 +232,6 @@ const vectorQuery = post(
     profile,
   }),
   {
-    ...address,
     query_vectors: Type.Optional(
       Type.Union([queryVectors, queryBatch, Type.Null()], {
         description: "1D: a single query. 2D: a batch of at most 1,000.",
@@ -283,7 +277,6 @@ export const upsertOptions = {
 };
 
 export const upsert = post("vectors", "Stores items, replacing those with the same id.", upserted, {
-  ...address,
   items: Type.Array(item, limitedItems),
   ...upsertOptions,
 });
@@ -293,11 +286,8 @@ export const updateItems = post(
   "Changes the metadata of items by id, by filter, or of all of them, without vectors and contents.",
   Type.Object({ ...done.properties, matched: Type.Integer(), updated: Type.Integer() }),
   {
-    ...address,
     ids: optional(Type.Array(Type.String(), limitedItems), "Unknown ids are ignored."),
-    namespace,
-    filters,
-    filter,
+    ...which,
     update_all: optional(
       Type.Boolean(),
       "`true` updates all items; a filter that matches everything is refused.",
@@ -309,11 +299,8 @@ export const updateItems = post(
 );
 
 export const deleteItems = post("vectors", "Deletes items by id, by filter, by both, or all of them.", done, {
-  ...address,
   ids: optional(Type.Array(Type.String(), limitedItems), "Unknown ids are ignored."),
-  namespace,
-  filters,
-  filter,
+  ...which,
   delete_all: optional(
     Type.Boolean(),
     "`true` deletes all items; a filter that matches everything is refused.",
@@ -324,5 +311,5 @@ export const countItems = post(
   "vectors",
   "The number of items, or of those that match.",
   Type.Object({ status: Type.String(), message: Type.String(), result: Type.Integer() }),
-  { ...address, namespace, filters, filter },
+  which,
 );

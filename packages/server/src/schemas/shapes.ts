@@ -61,15 +61,6 @@ export function unsupported<N extends string>(...names: N[]) {
   return Object.fromEntries(names.map((name) => [name, schema])) as Record<N, typeof schema>;
 }
 
-export function post<S extends TSchema, P extends TProperties>(
-  tag: string,
-  summary: string,
-  answer: S,
-  body: P,
-) {
-  return { tags: [tag], summary, body: closed(body), response: answers(answer) };
-}
-
 /** Page size of a list, in the query string. */
 export const pageLimit = Type.Optional(
   Type.String({
@@ -94,3 +85,18 @@ export const indexKey = Type.String({
   description:
     "An encryption key: 32 bytes as 64 hexadecimal characters. Optional if the service has a key provider.",
 });
+
+const address = {
+  index_name: Type.String({ description: "1 to 128 bytes of UTF-8.", examples: ["articles"] }),
+  index_key: indexKey,
+};
+
+/** A request about the index that its body names, with the other fields of the body. */
+export function post<S extends TSchema, P extends TProperties>(
+  tag: string,
+  summary: string,
+  answer: S,
+  body: P,
+) {
+  return { tags: [tag], summary, body: closed({ ...address, ...body }), response: answers(answer) };
+}

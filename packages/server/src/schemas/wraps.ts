@@ -1,7 +1,6 @@
 /** Shapes for the wraps of an index. */
 
 import { Type } from "typebox";
-import { address } from "./schemas.js";
 import { done, oneOf, optional, post } from "./shapes.js";
 
 const name = Type.String({
@@ -14,7 +13,6 @@ export const addWrap = post(
   "Adds a key to the index. Requires the owner's index_key, like all routes for wraps.",
   done,
   {
-    ...address,
     name,
     wrap_key: Type.String({
       pattern: "^[0-9a-fA-F]{64}$",
@@ -41,12 +39,12 @@ export const listWraps = post(
       }),
     ),
   }),
-  address,
+  {},
 );
 
 export const revokeWrap = post(
   "indexes",
   "Revokes one key. Later writes use data keys that its holder never had.",
   done,
-  { ...address, name },
+  { name },
 );
