@@ -62,7 +62,7 @@ export class BodySchemas {
       keyword: "maxLength",
       type: "string",
       schemaType: "number",
-      compile: ofLengthAtMost,
+      validate: hasAtMost,
     });
   }
 
@@ -115,15 +115,6 @@ function closedTo(properties: Readonly<Record<string, Schema>>): SchemaValidateF
     const unknown = Object.keys(data).find((name) => !Object.hasOwn(properties, name) && data[name] !== null);
     if (unknown === undefined) return true;
     validate.errors = [{ keyword: "additionalProperties", params: { unknown, known } }];
-    return false;
-  };
-  return validate;
-}
-
-function ofLengthAtMost(max: number): SchemaValidateFunction {
-  const validate: SchemaValidateFunction = (text: string) => {
-    if (hasAtMost(max, text)) return true;
-    validate.errors = [{ keyword: "maxLength", params: { limit: max } }];
     return false;
   };
   return validate;

@@ -50,7 +50,7 @@ function placeOf(pointer: string): string {
 
 function describeFault(error: FastifySchemaValidationError): string {
   const { keyword, params, message = "expected something else" } = error;
-  const { data } = error as { readonly data?: unknown };
+  const { data, schema } = error as { readonly data?: unknown; readonly schema?: unknown };
   switch (keyword) {
     case "required":
       return "expected a value, got none";
@@ -63,7 +63,7 @@ function describeFault(error: FastifySchemaValidationError): string {
     case "additionalProperties":
       return unknownName(String(params.unknown), params.known as readonly string[]);
     case "maxLength":
-      return `expected at most ${String(params.limit)} characters`;
+      return `expected at most ${String(schema)} characters`;
     default:
       return message;
   }
