@@ -67,6 +67,7 @@ export const searchSchema = { hide: true, response: answers(foundBody) };
 type SearchBody = Static<typeof searchBody>;
 type FoundBody = Static<typeof foundBody>;
 
+/** To be written as JSON, which omits undefined fields. */
 export function encodeSearch(search: ShardSearch, shards: readonly ShardAddress[]): SearchBody {
   const { collection, vectors, topK, effort, filter, namespace } = search;
   return {
@@ -80,24 +81,18 @@ export function encodeSearch(search: ShardSearch, shards: readonly ShardAddress[
       vectors_b64: Buffer.concat(vectors.map(bytesOf)).toString("base64"),
     },
     top_k: topK,
-    ...(effort === "exact"
-      ? { lists: effort }
-      : { ...(effort.lists !== undefined && { lists: effort.lists }), ...recallOf(effort) }),
-    ...(filter !== undefined && { filter: filter.text }),
-    ...(namespace !== undefined && { namespace }),
+    ...(effort === "exact" ? { lists: effort } : effort),
+    filter: filter?.text,
+    namespace,
     shards: shards.map(({ from, indexId, version, digest, suffix, keys }) => ({
       from,
       index_id: indexId,
       version,
       digest,
-      ...(suffix !== undefined && { suffix }),
+      suffix,
       keys: keys.map(textOf),
     })),
   };
-}
-
-function recallOf(effort: Exclude<ShardSearch["effort"], "exact">) {
-  return effort.lists === undefined && effort.recall !== undefined ? { recall: effort.recall } : {};
 }
 
 interface AskedSearch {
