@@ -11,6 +11,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createClient, generateKey } from "../../src/core.js";
 import { buildModels } from "../embedding/small-models.js";
 import { newFolder } from "../folder.js";
+import { fillFileSystem, needsRoot, removeFileSystem, smallFileSystem } from "../small-file-system.js";
 
 const server = join(dirname(fileURLToPath(import.meta.url)), "../../packages/server");
 const program = join(server, "bin/sealdex-server.js");
@@ -336,6 +337,24 @@ test("no key is issued or revoked without the audit log", async () => {
     });
   }
   expect((await command(["list"], unwritable)).stdout).toBe(before);
+});
+
+test("no key is issued or revoked whose line has no room in the audit log", async ({ skip }) => {
+  const audit = await smallFileSystem("64k");
+  if (audit === undefined) return skip(needsRoot);
+  try {
+    await fillFileSystem(audit);
+    const locations = { SEALDEX_INDEX_LOCATION: "file:./data", SEALDEX_ROOT_KEY: generateKey() };
+    const env = { ...locations, SEALDEX_AUDIT_FOLDER: audit };
+    const args = ["keys", "create", "--name", "a", "--scope", "read"];
+    const creating = run(process.execPath, [program, ...args], { cwd: folder, env });
+    const stderr = expect.stringMatching(/^error: SEALDEX_AUDIT_FOLDER: .*ENOSPC/);
+    await expect(creating).rejects.toMatchObject({ code: 1, stdout: "", stderr });
+    const { stdout } = await run(process.execPath, [program, "keys", "list"], { cwd: folder, env });
+    expect(stdout).toBe("");
+  } finally {
+    await removeFileSystem(audit);
+  }
 });
 
 test.each<[string[], Record<string, string>, RegExp]>([

@@ -1,13 +1,12 @@
 /** A location that is full of what earlier commits replaced: writing collects it first, since deleting items writes, too. */
 
-import { execFileSync } from "node:child_process";
-import { appendFile, mkdtemp, rm, statfs } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createClient, type Item, SealdexError, type VectorIndex } from "../../src/core.js";
 import type { BlobStore } from "../../src/storage/blob-store.js";
 import { createMemoryStore } from "../../src/storage/memory.js";
+import { fillFileSystem, needsRoot, removeFileSystem, smallFileSystem } from "../small-file-system.js";
 
 const indexKey = new Uint8Array(32).fill(1);
 const open = (indexLocation: BlobStore | { location: "local"; path: string }) =>
@@ -125,22 +124,9 @@ test("readers of this process keep what they read", async () => {
   await client.close();
 });
 
-/** Only root may mount one. */
-async function smallFileSystem(): Promise<string | undefined> {
-  if (process.platform !== "linux" || process.getuid?.() !== 0) return undefined;
-  const folder = await mkdtemp(join(tmpdir(), "sealdex-small-"));
-  try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=3m", "tmpfs", folder], { stdio: "ignore" });
-    return folder;
-  } catch {
-    await rm(folder, { recursive: true });
-    return undefined;
-  }
-}
-
 test("a disk that is full is emptied by compacting and deleting", async ({ skip }) => {
-  const folder = await smallFileSystem();
-  if (folder === undefined) return skip("it takes a file system of its own, which only root can mount");
+  const folder = await smallFileSystem("3m");
+  if (folder === undefined) return skip(needsRoot);
   try {
     const free = async () => {
       const { bavail, bsize } = await statfs(folder);
@@ -148,11 +134,7 @@ test("a disk that is full is emptied by compacting and deleting", async ({ skip 
     };
     const place = { location: "local", path: join(folder, "data") } as const;
     const count = await fill(place, async () => (await free()) < 2 ** 20);
-    const isFull = async () => {
-      await appendFile(join(folder, "else"), Buffer.alloc(4096));
-      return false;
-    };
-    while (!(await isFull().catch(() => true)));
+    await fillFileSystem(folder);
     expect(await free()).toBe(0);
     const client = open(place);
     const index = await client.loadIndex({ indexName: "a", indexKey });
@@ -163,7 +145,6 @@ test("a disk that is full is emptied by compacting and deleting", async ({ skip 
     expect(await idsOf(index)).toBe(count - 2);
     await client.close();
   } finally {
-    execFileSync("umount", [folder]);
-    await rm(folder, { recursive: true });
+    await removeFileSystem(folder);
   }
 });

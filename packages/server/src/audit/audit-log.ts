@@ -11,6 +11,7 @@ import { type AuditEvent, ChainKey, digestOf } from "./chain.js";
 import { type AuditOptions, countName, fileBytesMax, fileName } from "./read-log.js";
 
 const endMs = 60_000;
+const lineBytesMax = 3072;
 /** Lines per write, of up to 3 KB each: no file grows beyond the 8 MiB that are read of one. */
 const linesTogether = 1000;
 
@@ -118,7 +119,11 @@ type LogFile = Awaited<ReturnType<typeof newFile>>;
 async function firstFile(folder: string): Promise<LogFile> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    return await newFile(folder);
+    const file = await newFile(folder);
+    // A full disk has room for an empty file, but for no line.
+    await file.handle.appendFile(Buffer.alloc(lineBytesMax));
+    await file.handle.truncate(0);
+    return file;
   } catch (cause) {
     const message = `SEALDEX_AUDIT_FOLDER: expected a folder for the audit log: ${(cause as Error).message}`;
     throw new SealdexError("storage_unavailable", message, { cause });

@@ -225,7 +225,8 @@ const vectorQuery = post(
   "vectors",
   "The nearest neighbors of one or more vectors, or of a text, ascending by distance. With order_by, ordered items.",
   Type.Object({
-    results: Type.Union([Type.Array(match), Type.Array(Type.Array(match))], {
+    // Nested first: of two fields of a match, generated clients in Python would make one.
+    results: Type.Union([Type.Array(Type.Array(match)), Type.Array(match)], {
       description: "Flat for one vector or a text; for a 2D array one list per vector, in request order.",
     }),
     cursor: Type.Optional(Type.String({ description: "Cursor of the next page, with order_by." })),
