@@ -198,6 +198,19 @@ describe("a commit", () => {
     expect(costs()).toEqual({ reads: 1, creates: 2, lists: 0 });
   });
 
+  test("asks again if that failed, or nothing was known then", async () => {
+    const { open, own, store, before, costs, reset } = await newLog();
+    before.read = () => Promise.reject(new SealdexError("storage_unavailable", "no connection"));
+    await own.expectCommit();
+    before.read = async () => {};
+    reset();
+    await own.commit(same);
+    expect(costs()).toEqual({ reads: 1, creates: 1, lists: 0 });
+    reset();
+    await open(store).expectCommit();
+    expect(costs()).toEqual({ reads: 0, creates: 0, lists: 0 });
+  });
+
   test("is refused if a backup was restored whose newest manifest is an older one", async () => {
     const { own, quiet, clock, costs, reset } = await newLog();
     const backup = await quiet.read(nameOf(1), { offset: 0, length: 1e6 });

@@ -197,9 +197,11 @@ export class ManifestLog {
     if (this.known?.reservation?.holder === holder) await this.commit((latest) => latest, holder);
   }
 
-  /** To be called while objects are stored for a commit, which then waits for one request less. */
+  /** To be called while objects are stored for a commit, which then waits for one request less. If it fails, the commit asks again. */
   expectCommit(): Promise<void> {
-    this.#expecting ??= this.#look().finally(() => (this.#expecting = undefined));
+    this.#expecting ??= this.#look()
+      .catch(() => undefined)
+      .finally(() => (this.#expecting = undefined));
     return this.#expecting;
   }
 
