@@ -10,6 +10,7 @@ import type { Metadata } from "sealdex/core";
 import { dimensionMax, queriesMax } from "sealdex/wire";
 import { Type } from "typebox";
 import {
+  address,
   answers,
   closed,
   done,
@@ -122,20 +123,27 @@ export const match = Type.Object(
   { title: "Match" },
 );
 
-export const createIndex = post("indexes", "Creates an encrypted index, or a collection of several.", done, {
-  ...unsupported("kms_name"),
-  index_config: optional(indexConfig, "Default: `ivfflat`."),
-  dimension,
-  metric: optional(metric, "Default: `euclidean`."),
-  storage_precision: optional(oneOf("float32"), "Of stored vectors."),
-  ...unsupported("metadata_schema", "text_fields", "bm25_k1", "bm25_b"),
-  embedding_model: optional(Type.String(), "Embeds texts. `default` is built in."),
-  text_index: textIndex,
-  shards: optional(
-    Type.Integer(),
-    "Creates a collection: 1 to 4,096 indexes that all other requests use as one. Default: one index.",
-  ),
-});
+export const createIndex = {
+  tags: ["indexes"],
+  summary: "Creates an encrypted index, or a collection of several.",
+  body: closed({
+    // Checked before the key: clients that name a KMS give none.
+    ...unsupported("kms_name"),
+    ...address,
+    index_config: optional(indexConfig, "Default: `ivfflat`."),
+    dimension,
+    metric: optional(metric, "Default: `euclidean`."),
+    storage_precision: optional(oneOf("float32"), "Of stored vectors."),
+    ...unsupported("metadata_schema", "text_fields", "bm25_k1", "bm25_b"),
+    embedding_model: optional(Type.String(), "Embeds texts. `default` is built in."),
+    text_index: textIndex,
+    shards: optional(
+      Type.Integer(),
+      "Creates a collection: 1 to 4,096 indexes that all other requests use as one. Default: one index.",
+    ),
+  }),
+  response: answers(done),
+};
 
 export const deleteIndex = post("indexes", "Deletes an index or a collection, and all its data.", done, {
   collection: optional(Type.Boolean(), "`true` refuses an index. Default false: either is deleted."),

@@ -86,7 +86,7 @@ export const indexKey = Type.String({
     "An encryption key: 32 bytes as 64 hexadecimal characters. Optional if the service has a key provider.",
 });
 
-const address = {
+export const address = {
   index_name: Type.String({ description: "1 to 128 bytes of UTF-8.", examples: ["articles"] }),
   index_key: indexKey,
 };
