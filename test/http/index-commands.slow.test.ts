@@ -112,6 +112,19 @@ test("import makes an index and its key, from lines of another store", async () 
   expect((await command(args, '{"id":"b","vector":[1,1]}\n')).stderr).toBe("");
   const { stdout } = await command(["index", "describe", "moved", "--key-file", "moved.key"]);
   expect(JSON.parse(stdout)).toMatchObject({ items: 3, metric: "cosine", dimension: 2 });
+  for (const [other, message] of [
+    [["--metric", "euclidean"], "--metric: expected cosine, as the index that exists has, got euclidean"],
+    [["--dimension", "3"], "--dimension: expected 2"],
+    [["--text-index"], "--text-index: expected false"],
+    [["--model", "default"], "--model: expected none"],
+  ] as const)
+    await expect(
+      command([...args.slice(0, 6), ...other], '{"id":"c","vector":[1,1]}\n'),
+    ).rejects.toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringContaining(`error: ${message}`),
+    });
 });
 
 test("import says how to store texts alone in a new index", async () => {
@@ -123,6 +136,7 @@ test("import says how to store texts alone in a new index", async () => {
   await command(["index", "delete", "texts", "--key-file", "texts.key", "--yes"]);
   const { stdout } = await command([...args, "--model", "default"], line);
   expect(stdout).toBe("Imported 1 items (1 lines).\n");
+  expect((await command([...args, "--model", "default"], line)).stdout).toBe(stdout);
 });
 
 test.each<[string[], RegExp]>([

@@ -11,13 +11,14 @@ import {
   SealdexError,
   type VectorIndex,
 } from "sealdex/core";
+import { invalid } from "sealdex/wire";
 import type { Settings } from "../settings/settings.js";
 import { clientOptions, indexKeyOf, type KeyArguments, newKeyIn } from "./open-index.js";
 
 export interface DefinitionArguments extends KeyArguments {
-  readonly type: "ivfflat" | "ivf" | "ivfpq";
+  readonly type?: "ivfflat" | "ivf" | "ivfpq";
   readonly dimension?: string;
-  readonly metric: NonNullable<CreateIndexOptions["metric"]>;
+  readonly metric?: NonNullable<CreateIndexOptions["metric"]>;
   readonly model?: string;
   readonly textIndex?: boolean;
   readonly shards?: string;
@@ -26,12 +27,14 @@ export interface DefinitionArguments extends KeyArguments {
 export function withDefinition(command: Command): Command {
   return command
     .addOption(
-      new Option("--type <type>", "index type").choices(["ivfflat", "ivf", "ivfpq"]).default("ivfflat"),
+      new Option("--type <type>", "index type (default: ivfflat)").choices(["ivfflat", "ivf", "ivfpq"]),
     )
     .addOption(
-      new Option("--metric <metric>", "distance")
-        .choices(["euclidean", "cosine", "squared_euclidean"])
-        .default("euclidean"),
+      new Option("--metric <metric>", "distance (default: euclidean)").choices([
+        "euclidean",
+        "cosine",
+        "squared_euclidean",
+      ]),
     )
     .option("--dimension <number>", "length of vectors (default: the model's, or the first vector's)")
     .option("--model <name>", "embedding model for texts, such as default")
@@ -63,6 +66,24 @@ export async function createIndex(
   return createWith(client, indexName, await newKeyIn(keyFile, "--key-file"), definition);
 }
 
+/** Throws `invalid_request` for an option that asks for another index than this one, which exists. */
+export async function checkDefinition(index: VectorIndex, asked: DefinitionArguments): Promise<void> {
+  const { type, metric, dimension, embeddingModel, textIndex = false } = await index.describe();
+  const options = [
+    ["--type", asked.type, type],
+    ["--metric", asked.metric, metric],
+    // The first vector may determine it yet.
+    ["--dimension", asked.dimension, dimension ?? asked.dimension],
+    // The index has the full name of a model that has a short one.
+    ["--model", asked.model, embeddingModel === undefined ? "none" : asked.model],
+    ["--text-index", asked.textIndex, textIndex],
+  ] as const;
+  for (const [option, wanted, actual] of options) {
+    if (wanted === undefined || String(wanted) === String(actual)) continue;
+    throw invalid(`${option}: expected ${actual}, as the index that exists has, got ${wanted}`);
+  }
+}
+
 function createWith(
   client: EmbeddedClient,
   indexName: string,
@@ -70,14 +91,14 @@ function createWith(
   { type, dimension, metric, model, textIndex, shards }: DefinitionArguments,
 ): Promise<VectorIndex> {
   const indexConfig: IndexConfigInput = {
-    type,
+    type: type ?? "ivfflat",
     ...(dimension !== undefined && { dimension: Number(dimension) }),
   };
   const request = {
     indexName,
     indexKey,
     indexConfig,
-    metric,
+    ...(metric !== undefined && { metric }),
     ...(model !== undefined && { embeddingModel: model }),
     ...(textIndex === true && { textIndex }),
   };

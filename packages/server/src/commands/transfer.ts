@@ -6,7 +6,7 @@ import type { Command } from "commander";
 import { type EmbeddedClient, exportItems, type Filter, importItems, type VectorIndex } from "sealdex/core";
 import { invalid, type VectorForm } from "sealdex/wire";
 import type { ReadSettings, Settings } from "../settings/settings.js";
-import { createIndex, type DefinitionArguments, withDefinition } from "./new-index.js";
+import { checkDefinition, createIndex, type DefinitionArguments, withDefinition } from "./new-index.js";
 import { type KeyArguments, openWithKey, useClient, useIndex, withKeyFile } from "./open-index.js";
 import { withBar } from "./progress-bar.js";
 
@@ -76,9 +76,9 @@ async function targetOf(
 ): Promise<Target> {
   const { index: indexName, keyFile } = options;
   const isNew = options.create === true && !(await client.listIndexes()).includes(indexName);
-  const index = isNew
-    ? await createIndex(settings, client, indexName, options)
-    : (await openWithKey(client, settings, indexName, keyFile)).index;
+  if (isNew) return { index: await createIndex(settings, client, indexName, options), isNew };
+  const { index } = await openWithKey(client, settings, indexName, keyFile);
+  await checkDefinition(index, options);
   return { index, isNew };
 }
 
