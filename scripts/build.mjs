@@ -80,7 +80,7 @@ await buildIfChanged({ root, inputs, outputs: [...folders, ...generated] }, asyn
     outbase: "dist/esm",
     outdir: "dist/bundle",
     bundle: true,
-    // Entries share classes: an error of one is an instance for the others.
+    // A class is the same in all entries: code that they share is in files of its own.
     splitting: true,
     format: "esm",
     platform: "node",

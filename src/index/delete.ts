@@ -27,7 +27,7 @@ export async function deleteSelected(
   try {
     await mergeSmallIfDue(index, signal);
   } catch (error) {
-    // A location that is full has no room for merged segments, perhaps, but for tombstones, which are small.
+    // A full location may have room for tombstones, though not for merged segments.
     if (!(error instanceof SealdexError && error.code === "storage_unavailable")) throw error;
     signal?.throwIfAborted();
   }

@@ -113,7 +113,7 @@ test("import makes an index and its key, from lines of another store", async () 
   const { stdout } = await command(["index", "describe", "moved", "--key-file", "moved.key"]);
   expect(JSON.parse(stdout)).toMatchObject({ items: 3, metric: "cosine", dimension: 2 });
   for (const [other, message] of [
-    [["--metric", "euclidean"], "--metric: expected cosine, as the index that exists has, got euclidean"],
+    [["--metric", "euclidean"], "--metric: expected cosine, as in the existing index, got euclidean"],
     [["--dimension", "3"], "--dimension: expected 2"],
     [["--text-index"], "--text-index: expected false"],
     [["--model", "default"], "--model: expected none"],

@@ -188,26 +188,32 @@ describe("a commit", () => {
   });
 
   test("asks storage for nothing more, if it was asked while objects were stored", async () => {
-    const { own, costs, reset } = await newLog();
-    await Promise.all([own.expectCommit(), own.expectCommit()]);
+    const { own, clock, costs, reset } = await newLog();
+    await Promise.all([own.prepareCommit(), own.prepareCommit()]);
     expect(costs()).toEqual({ reads: 1, creates: 0, lists: 0 });
     reset();
     await own.commit(same);
     expect(costs()).toEqual({ reads: 0, creates: 1, lists: 0 });
     await own.commit(same);
     expect(costs()).toEqual({ reads: 1, creates: 2, lists: 0 });
+    await own.prepareCommit();
+    clock.advance(10_000);
+    reset();
+    await own.commit(same);
+    // The next manifest, and again whether the known one is still there.
+    expect(costs()).toEqual({ reads: 2, creates: 1, lists: 0 });
   });
 
   test("asks again if that failed, or nothing was known then", async () => {
     const { open, own, store, before, costs, reset } = await newLog();
     before.read = () => Promise.reject(new SealdexError("storage_unavailable", "no connection"));
-    await own.expectCommit();
+    await own.prepareCommit();
     before.read = async () => {};
     reset();
     await own.commit(same);
     expect(costs()).toEqual({ reads: 1, creates: 1, lists: 0 });
     reset();
-    await open(store).expectCommit();
+    await open(store).prepareCommit();
     expect(costs()).toEqual({ reads: 0, creates: 0, lists: 0 });
   });
 
@@ -219,7 +225,7 @@ describe("a commit", () => {
     await quiet.create(nameOf(1), backup ?? new Uint8Array());
     clock.advance(1);
     reset();
-    await own.expectCommit();
+    await own.prepareCommit();
     await expect(own.commit(same)).rejects.toMatchObject({ code: "rollback_detected" });
     expect(costs().creates).toBe(0);
   });

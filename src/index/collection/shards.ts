@@ -105,7 +105,7 @@ export class Shards {
   ): Promise<T | typeof wasSplit> {
     try {
       const shard = await this.open(ref);
-      const [result] = await Promise.all([work(shard), this.head.log.expectCommit()]);
+      const [result] = await Promise.all([work(shard), this.head.log.prepareCommit()]);
       if (!isCommitted(result)) await this.#confirm(ref, shard);
       return result;
     } catch (error) {

@@ -144,7 +144,7 @@ async function deleteUnnamed(
 
 /** Deletes objects that the stored manifests dropped, except those that readers of this process use: without grace for others. */
 async function deleteDropped(index: OpenIndex, signal: AbortSignal | undefined): Promise<void> {
-  // As long as a collection names an older state of a shard, which a writer may have left so, its objects are needed.
+  // A writer that died may have left a collection that names an older state of this shard, whose objects it needs.
   await index.log.anchorNewest();
   const named = namedObjects(await index.log.newest());
   const prefix = manifestPrefix(index.indexId);

@@ -81,7 +81,7 @@ export class ObjectWriter {
   async create(name: string, bytes: Uint8Array, signal: AbortSignal | undefined): Promise<ObjectRef> {
     const [isNew] = await Promise.all([
       this.#store.create(name, bytes, { signal }),
-      this.#log.expectCommit(),
+      this.#log.prepareCommit(),
     ]);
     if (!isNew) {
       throw new SealdexError("internal", `stored object ${name}: a new random name is taken`);

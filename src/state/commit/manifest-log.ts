@@ -35,9 +35,9 @@ export class ManifestLog {
   #committing = false;
   /** Whether another process had committed since the known manifest when this one last did. */
   #isContended = false;
-  /** The manifest that was found stored for the next commit. */
-  #inPlace: SealedManifest | undefined;
-  #expecting: Promise<void> | undefined;
+  /** The known manifest, as `prepareCommit` found it stored. */
+  #confirmed: SeenManifest | undefined;
+  #preparing: Promise<void> | undefined;
   /** The one that was asked for last by its digest. */
   #asked: SealedManifest | undefined;
   /** Undefined until a manifest says it, if either kind may be opened. */
@@ -197,17 +197,21 @@ export class ManifestLog {
     if (this.known?.reservation?.holder === holder) await this.commit((latest) => latest, holder);
   }
 
-  /** To be called while objects are stored for a commit, which then waits for one request less. If it fails, the commit asks again. */
-  expectCommit(): Promise<void> {
-    this.#expecting ??= this.#look()
+  /**
+   * Looks whether the known manifest is still stored, while a writer stores the objects of a commit, which then need not wait for
+   * the answer. If this fails, the commit looks itself.
+   */
+  prepareCommit(): Promise<void> {
+    this.#preparing ??= this.#look()
       .catch(() => undefined)
-      .finally(() => (this.#expecting = undefined));
-    return this.#expecting;
+      .finally(() => (this.#preparing = undefined));
+    return this.#preparing;
   }
 
   async #look(): Promise<void> {
+    const at = instant(this.#clock);
     const sealed = this.#reader.known?.sealed;
-    if (sealed !== undefined && (await this.#reader.isInPlace(sealed))) this.#inPlace = sealed;
+    if (sealed !== undefined && (await this.#reader.isStillStored(sealed))) this.#confirmed = { sealed, at };
   }
 
   async #commitWaiting(): Promise<void> {
@@ -261,14 +265,17 @@ export class ManifestLog {
   }
 
   /**
-   * The manifest to commit after: this one, or a newer one if it was deleted. It may be gone while it is fresh: if a backup was
-   * restored, whose state the commit would hide. Then this throws `rollback_detected`.
+   * The manifest to commit after: this one, or a newer one if it was deleted. Throws `rollback_detected` if an older state is stored
+   * instead, such as that of a restored backup, which a commit would hide.
    */
   async #confirm(base: SeenManifest): Promise<SeenManifest> {
-    const { sealed } = base;
-    const isInPlace = this.#inPlace === sealed || (await this.#reader.isInPlace(sealed));
-    this.#inPlace = undefined;
-    return isInPlace ? base : this.#reader.locate(base, true);
+    const confirmed = this.#confirmed;
+    this.#confirmed = undefined;
+    const isConfirmed =
+      confirmed?.sealed === base.sealed && elapsedMs(this.#clock, confirmed.at) < optimisticMs;
+    return isConfirmed || (await this.#reader.isStillStored(base.sealed))
+      ? base
+      : this.#reader.locate(base, true);
   }
 
   /** Waits while the next commit is promised to a change that does not wait here. Returns the newest manifest. */

@@ -130,13 +130,6 @@ export class ManifestReader {
     return openManifest(keys, indexId, version, bytes);
   }
 
-  /** As `isStillStored`, without opening it: the header has random bytes of its own. */
-  async isInPlace({ manifest, bytes }: SealedManifest): Promise<boolean> {
-    const name = manifestName(this.#index.indexId, manifest.version);
-    const header = await this.#store.read(name, { offset: 0, length: headerBytes });
-    return header !== null && Buffer.compare(header, bytes.subarray(0, headerBytes)) === 0;
-  }
-
   /** Remembers a manifest that is the newest. Returns the known one, which another call may have advanced. */
   remember(seen: SeenManifest): SeenManifest {
     const known = this.#known;
@@ -151,9 +144,11 @@ export class ManifestReader {
     return elapsedMs(this.#clock, at) < freshMs;
   }
 
-  /** Whether this manifest is stored under its number now. */
-  async isStillStored({ manifest, digest }: SealedManifest): Promise<boolean> {
-    return (await this.read(manifest.version))?.digest === digest;
+  /** Whether this manifest is stored under its number now. Its header tells it from all others, by random bytes. */
+  async isStillStored({ manifest, bytes }: SealedManifest): Promise<boolean> {
+    const name = manifestName(this.#index.indexId, manifest.version);
+    const header = await this.#store.read(name, { offset: 0, length: headerBytes });
+    return header !== null && Buffer.compare(header, bytes.subarray(0, headerBytes)) === 0;
   }
 
   /** The first of the list, which is the newest. It cannot be older than the one that was the newest before. `isGone`: that is not stored any more. */

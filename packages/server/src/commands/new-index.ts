@@ -66,7 +66,7 @@ export async function createIndex(
   return createWith(client, indexName, await newKeyIn(keyFile, "--key-file"), definition);
 }
 
-/** Throws `invalid_request` for an option that asks for another index than this one, which exists. */
+/** Throws `invalid_request` for an option that an existing index contradicts. */
 export async function checkDefinition(index: VectorIndex, asked: DefinitionArguments): Promise<void> {
   const { type, metric, dimension, embeddingModel, textIndex = false } = await index.describe();
   const options = [
@@ -80,7 +80,7 @@ export async function checkDefinition(index: VectorIndex, asked: DefinitionArgum
   ] as const;
   for (const [option, wanted, actual] of options) {
     if (wanted === undefined || String(wanted) === String(actual)) continue;
-    throw invalid(`${option}: expected ${actual}, as the index that exists has, got ${wanted}`);
+    throw invalid(`${option}: expected ${actual}, as in the existing index, got ${wanted}`);
   }
 }
 

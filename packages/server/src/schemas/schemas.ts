@@ -233,7 +233,7 @@ const vectorQuery = post(
   "vectors",
   "The nearest neighbors of one or more vectors, or of a text, ascending by distance. With order_by, ordered items.",
   Type.Object({
-    // Nested first: of two fields of a match, generated clients in Python would make one.
+    // Nested first: clients generated for Python try the shapes in this order, and may take a list of matches for one match.
     results: Type.Union([Type.Array(Type.Array(match)), Type.Array(match)], {
       description: "Flat for one vector or a text; for a 2D array one list per vector, in request order.",
     }),
